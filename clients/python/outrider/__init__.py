@@ -1,0 +1,1 @@
+"""Talk to an Outrider server."""

@@ -1,0 +1,1 @@
+"""Run models: everything that touches a tensor library."""

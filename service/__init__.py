@@ -1,0 +1,1 @@
+"""Serve language models over gRPC with lossless speculative decoding."""
