@@ -1,0 +1,1 @@
+"""One output: its settings, sequence, events, randomness and cancellation."""

@@ -1,0 +1,1 @@
+"""The speculative core: rounds, lanes, transactions, the schedule and the table."""
