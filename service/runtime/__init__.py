@@ -1,0 +1,1 @@
+"""Engine thread, admission, models and settings: from a request to its messages."""

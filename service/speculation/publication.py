@@ -45,6 +45,7 @@ class TokensOnly:
     def push_token(self, token: int) -> MatchedStop | None:
         """Match nothing."""
         del token
+        return None
 
     def finish(self, reason: FinishReason) -> None:
         """Stage the finished event."""

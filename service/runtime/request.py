@@ -1,0 +1,143 @@
+"""A generation request in portable form, and the messages it is answered with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from service.errors import OutriderError
+from service.generation.config import GenerationOverrides, ResolvedGenerationConfig
+from service.generation.finish import FinishReason, MatchedStop
+from service.speculation.contract import Tokens
+from service.speculation.publication import PublishedRound
+from service.speculation.statistics import SequenceStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class TextPrompt:
+    """Prompt text, tokenised as it stands."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrompt:
+    """Prompt token ids."""
+
+    token_ids: Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One turn of a conversation."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """A conversation, rendered by the bundle's own template."""
+
+    messages: tuple[ChatMessage, ...]
+
+
+Prompt = TextPrompt | TokenPrompt | ChatPrompt
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A stop as requested: text or a token id, exactly one of them."""
+
+    text: str | None = None
+    token_id: int | None = None
+
+
+class SpeculationMode(Enum):
+    """How drafts are to be found; names are the third seed's."""
+
+    AUTO = "auto"
+    NONE = "none"
+    PROMPT_LOOKUP = "prompt_lookup"
+    DRAFT_MODEL = "draft_model"
+    MTP = "mtp"
+    EAGLE3 = "eagle3"
+    SHARED_KV = "shared_kv"
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculationRequest:
+    """What a client asked of speculation; None leaves a choice to the server."""
+
+    mode: SpeculationMode = SpeculationMode.AUTO
+    proposer: str | None = None
+    num_speculative_tokens: int | None = None
+    lookahead: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One request whose fields are each valid; `caller` scopes its id."""
+
+    request_id: str
+    caller: str
+    model: str
+    prompt: Prompt
+    overrides: GenerationOverrides = field(default_factory=GenerationOverrides)
+    seed: int | None = None
+    stops: tuple[Stop, ...] = ()
+    include_stop: bool = False
+    stop_on_eos: bool = True
+    eos_token_id: int | None = None
+    max_context: int | None = None
+    speculation: SpeculationRequest = field(default_factory=SpeculationRequest)
+    timeout: float | None = None
+    component_timings: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedSpeculation:
+    """What speculation a request got: `off_reason` says why there is none."""
+
+    mode: SpeculationMode
+    proposer: str | None
+    num_speculative_tokens: int
+    fixed: bool
+    lookahead: bool
+    off_reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The first message: the request was queued with these resolved settings."""
+
+    request_id: str
+    model: str
+    config: ResolvedGenerationConfig
+    seed: int
+    max_tokens: int
+    prompt_tokens: int
+    eos_token_ids: frozenset[int]
+    speculation: ResolvedSpeculation
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last message of a request that ended without a failure."""
+
+    reason: FinishReason
+    matched_stop: MatchedStop | None
+    prompt_tokens: int
+    completion_tokens: int
+    statistics: SequenceStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The last message of a request that failed; what was delivered stays valid."""
+
+    error: OutriderError
+    statistics: SequenceStatistics | None
+
+
+Message = Admitted | PublishedRound | Ended | Failed
