@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1coutrider/v1/capability.proto\x12\x0boutrider.v1\"\x83\x04\n\x15SpeculativeCapability\x12\x45\n\x0bunavailable\x18\x01 \x01(\x0b\x32..outrider.v1.SpeculativeCapability.UnavailableH\x00\x12?\n\x08\x64\x65\x63lared\x18\x02 \x01(\x0b\x32+.outrider.v1.SpeculativeCapability.DeclaredH\x00\x12\x39\n\x05ready\x18\x03 \x01(\x0b\x32(.outrider.v1.SpeculativeCapability.ReadyH\x00\x12\x45\n\x0bunsupported\x18\x04 \x01(\x0b\x32..outrider.v1.SpeculativeCapability.UnsupportedH\x00\x1a\r\n\x0bUnavailable\x1a:\n\x08\x44\x65\x63lared\x12.\n\x0c\x64raft_source\x18\x01 \x01(\x0e\x32\x18.outrider.v1.DraftSource\x1a\x37\n\x05Ready\x12.\n\x0c\x64raft_source\x18\x01 \x01(\x0e\x32\x18.outrider.v1.DraftSource\x1aS\n\x0bUnsupported\x12.\n\x0c\x64raft_source\x18\x01 \x01(\x0e\x32\x18.outrider.v1.DraftSource\x12\x14\n\x0c\x61rchitecture\x18\x02 \x01(\tB\x07\n\x05state*a\n\x0b\x44raftSource\x12\x1c\n\x18\x44RAFT_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44RAFT_SOURCE_SEPARATE\x10\x01\x12\x19\n\x15\x44RAFT_SOURCE_EMBEDDED\x10\x02\x42+\n\x0f\x64\x65v.outrider.v1P\x01Z\x16outrider/v1;outriderv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1coutrider/v1/capability.proto\x12\x0boutrider.v1\"\xf1\x03\n\x15SpeculativeCapability\x12\x45\n\x0bunavailable\x18\x01 \x01(\x0b\x32..outrider.v1.SpeculativeCapability.UnavailableH\x00\x12?\n\x08\x64\x65\x63lared\x18\x02 \x01(\x0b\x32+.outrider.v1.SpeculativeCapability.DeclaredH\x00\x12\x39\n\x05ready\x18\x03 \x01(\x0b\x32(.outrider.v1.SpeculativeCapability.ReadyH\x00\x12\x45\n\x0bunsupported\x18\x04 \x01(\x0b\x32..outrider.v1.SpeculativeCapability.UnsupportedH\x00\x1a\r\n\x0bUnavailable\x1a\x34\n\x08\x44\x65\x63lared\x12(\n\x06source\x18\x01 \x01(\x0e\x32\x18.outrider.v1.DraftSource\x1a\x31\n\x05Ready\x12(\n\x06source\x18\x01 \x01(\x0e\x32\x18.outrider.v1.DraftSource\x1aM\n\x0bUnsupported\x12(\n\x06source\x18\x01 \x01(\x0e\x32\x18.outrider.v1.DraftSource\x12\x14\n\x0c\x61rchitecture\x18\x02 \x01(\tB\x07\n\x05state*a\n\x0b\x44raftSource\x12\x1c\n\x18\x44RAFT_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44RAFT_SOURCE_SEPARATE\x10\x01\x12\x19\n\x15\x44RAFT_SOURCE_EMBEDDED\x10\x02\x42+\n\x0f\x64\x65v.outrider.v1P\x01Z\x16outrider/v1;outriderv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,16 +32,16 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'outrider.v1.capability_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.outrider.v1P\001Z\026outrider/v1;outriderv1'
-  _globals['_DRAFTSOURCE']._serialized_start=563
-  _globals['_DRAFTSOURCE']._serialized_end=660
+  _globals['_DRAFTSOURCE']._serialized_start=545
+  _globals['_DRAFTSOURCE']._serialized_end=642
   _globals['_SPECULATIVECAPABILITY']._serialized_start=46
-  _globals['_SPECULATIVECAPABILITY']._serialized_end=561
+  _globals['_SPECULATIVECAPABILITY']._serialized_end=543
   _globals['_SPECULATIVECAPABILITY_UNAVAILABLE']._serialized_start=337
   _globals['_SPECULATIVECAPABILITY_UNAVAILABLE']._serialized_end=350
   _globals['_SPECULATIVECAPABILITY_DECLARED']._serialized_start=352
-  _globals['_SPECULATIVECAPABILITY_DECLARED']._serialized_end=410
-  _globals['_SPECULATIVECAPABILITY_READY']._serialized_start=412
-  _globals['_SPECULATIVECAPABILITY_READY']._serialized_end=467
-  _globals['_SPECULATIVECAPABILITY_UNSUPPORTED']._serialized_start=469
-  _globals['_SPECULATIVECAPABILITY_UNSUPPORTED']._serialized_end=552
+  _globals['_SPECULATIVECAPABILITY_DECLARED']._serialized_end=404
+  _globals['_SPECULATIVECAPABILITY_READY']._serialized_start=406
+  _globals['_SPECULATIVECAPABILITY_READY']._serialized_end=455
+  _globals['_SPECULATIVECAPABILITY_UNSUPPORTED']._serialized_start=457
+  _globals['_SPECULATIVECAPABILITY_UNSUPPORTED']._serialized_end=534
 # @@protoc_insertion_point(module_scope)

@@ -70,17 +70,17 @@ class SpeculativeCapability(_message.Message):
 
         DESCRIPTOR: _descriptor.Descriptor
 
-        DRAFT_SOURCE_FIELD_NUMBER: _builtins.int
-        draft_source: Global___DraftSource.ValueType
+        SOURCE_FIELD_NUMBER: _builtins.int
+        source: Global___DraftSource.ValueType
         """Where its weights live."""
         def __init__(
             self,
             *,
-            draft_source: Global___DraftSource.ValueType = ...,
+            source: Global___DraftSource.ValueType = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["draft_source", b"draft_source"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["source", b"source"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -90,17 +90,17 @@ class SpeculativeCapability(_message.Message):
 
         DESCRIPTOR: _descriptor.Descriptor
 
-        DRAFT_SOURCE_FIELD_NUMBER: _builtins.int
-        draft_source: Global___DraftSource.ValueType
+        SOURCE_FIELD_NUMBER: _builtins.int
+        source: Global___DraftSource.ValueType
         """Where its weights live."""
         def __init__(
             self,
             *,
-            draft_source: Global___DraftSource.ValueType = ...,
+            source: Global___DraftSource.ValueType = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["draft_source", b"draft_source"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["source", b"source"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -110,21 +110,21 @@ class SpeculativeCapability(_message.Message):
 
         DESCRIPTOR: _descriptor.Descriptor
 
-        DRAFT_SOURCE_FIELD_NUMBER: _builtins.int
+        SOURCE_FIELD_NUMBER: _builtins.int
         ARCHITECTURE_FIELD_NUMBER: _builtins.int
-        draft_source: Global___DraftSource.ValueType
+        source: Global___DraftSource.ValueType
         """Where its weights live."""
         architecture: _builtins.str
         """The architecture that the engine does not know, as it is spelled in the bundle."""
         def __init__(
             self,
             *,
-            draft_source: Global___DraftSource.ValueType = ...,
+            source: Global___DraftSource.ValueType = ...,
             architecture: _builtins.str = ...,
         ) -> None: ...
         _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["architecture", b"architecture", "draft_source", b"draft_source"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["architecture", b"architecture", "source", b"source"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -23,38 +23,6 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class _SpeculationOffReason:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _SpeculationOffReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SpeculationOffReason.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    SPECULATION_OFF_REASON_UNSPECIFIED: _SpeculationOffReason.ValueType  # 0
-    """It is speculated for."""
-    SPECULATION_OFF_REASON_REQUESTED: _SpeculationOffReason.ValueType  # 1
-    """The request asked for none."""
-    SPECULATION_OFF_REASON_NO_PROPOSER: _SpeculationOffReason.ValueType  # 2
-    """No proposer is loaded."""
-    SPECULATION_OFF_REASON_SETTING: _SpeculationOffReason.ValueType  # 3
-    """A setting of the request cannot be honoured under speculation."""
-    SPECULATION_OFF_REASON_UNPROFITABLE: _SpeculationOffReason.ValueType  # 4
-    """On this machine it would cost more than it brings."""
-
-class SpeculationOffReason(_SpeculationOffReason, metaclass=_SpeculationOffReasonEnumTypeWrapper):
-    """Why a request is not speculated for."""
-
-SPECULATION_OFF_REASON_UNSPECIFIED: SpeculationOffReason.ValueType  # 0
-"""It is speculated for."""
-SPECULATION_OFF_REASON_REQUESTED: SpeculationOffReason.ValueType  # 1
-"""The request asked for none."""
-SPECULATION_OFF_REASON_NO_PROPOSER: SpeculationOffReason.ValueType  # 2
-"""No proposer is loaded."""
-SPECULATION_OFF_REASON_SETTING: SpeculationOffReason.ValueType  # 3
-"""A setting of the request cannot be honoured under speculation."""
-SPECULATION_OFF_REASON_UNPROFITABLE: SpeculationOffReason.ValueType  # 4
-"""On this machine it would cost more than it brings."""
-Global___SpeculationOffReason: _TypeAlias = SpeculationOffReason  # noqa: Y015
-
 class _TokenSource:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -147,12 +115,15 @@ class Generation(_message.Message):
     SPECULATION_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     PRIORITY_FIELD_NUMBER: _builtins.int
+    COMPONENT_TIMINGS_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """The model, as `ListModels` names it. Empty: the server's default model."""
     text: _builtins.str
     """Text, tokenised as the model declares (a leading token that it wants is added)."""
     priority: _builtins.int
     """Requests of higher priority are admitted first. Absent: 0."""
+    component_timings: _builtins.bool
+    """Whether to measure the device time of each component, where the engine can. It may cost time."""
     @_builtins.property
     def token_ids(self) -> Global___TokenIds:
         """Tokens, taken as they are."""
@@ -186,10 +157,11 @@ class Generation(_message.Message):
         speculation: _settings_pb2.SpeculationSettings | None = ...,
         timeout: _duration_pb2.Duration | None = ...,
         priority: _builtins.int | None = ...,
+        component_timings: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "chat", b"chat", "priority", b"priority", "prompt", b"prompt", "settings", b"settings", "speculation", b"speculation", "text", b"text", "timeout", b"timeout", "token_ids", b"token_ids"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "chat", b"chat", "model", b"model", "priority", b"priority", "prompt", b"prompt", "settings", b"settings", "speculation", b"speculation", "text", b"text", "timeout", b"timeout", "token_ids", b"token_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "chat", b"chat", "component_timings", b"component_timings", "model", b"model", "priority", b"priority", "prompt", b"prompt", "settings", b"settings", "speculation", b"speculation", "text", b"text", "timeout", b"timeout", "token_ids", b"token_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__priority: _TypeAlias = _typing.Literal["priority"]  # noqa: Y015
     _WhichOneofArgType__priority: _TypeAlias = _typing.Literal["_priority", b"_priority"]  # noqa: Y015
@@ -237,6 +209,7 @@ class Admitted(_message.Message):
     SETTINGS_FIELD_NUMBER: _builtins.int
     SPECULATION_FIELD_NUMBER: _builtins.int
     PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    EOS_TOKEN_IDS_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     PRIORITY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
@@ -256,6 +229,10 @@ class Admitted(_message.Message):
         """How it is speculated for."""
 
     @_builtins.property
+    def eos_token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The tokens that count as end-of-sequence for it. Empty if none does."""
+
+    @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
         """Its own time limit. Absent: none."""
 
@@ -267,12 +244,13 @@ class Admitted(_message.Message):
         settings: _settings_pb2.GenerationSettings | None = ...,
         speculation: Global___ResolvedSpeculation | None = ...,
         prompt_tokens: _builtins.int = ...,
+        eos_token_ids: _abc.Iterable[_builtins.int] | None = ...,
         timeout: _duration_pb2.Duration | None = ...,
         priority: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings", "speculation", b"speculation", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "priority", b"priority", "prompt_tokens", b"prompt_tokens", "request_id", b"request_id", "settings", b"settings", "speculation", b"speculation", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["eos_token_ids", b"eos_token_ids", "model", b"model", "priority", b"priority", "prompt_tokens", b"prompt_tokens", "request_id", b"request_id", "settings", b"settings", "speculation", b"speculation", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -288,9 +266,8 @@ class ResolvedSpeculation(_message.Message):
     PROPOSER_FIELD_NUMBER: _builtins.int
     NUM_SPECULATIVE_TOKENS_FIELD_NUMBER: _builtins.int
     LOOKAHEAD_FIELD_NUMBER: _builtins.int
-    ADAPTIVE_FIELD_NUMBER: _builtins.int
+    FIXED_FIELD_NUMBER: _builtins.int
     OFF_REASON_FIELD_NUMBER: _builtins.int
-    OFF_DETAIL_FIELD_NUMBER: _builtins.int
     mode: _settings_pb2.SpeculationMode.ValueType
     """The mode in use; SPECULATION_MODE_NONE if speculation is off."""
     proposer: _builtins.str
@@ -299,12 +276,12 @@ class ResolvedSpeculation(_message.Message):
     """The most tokens proposed in a round. 0 if speculation is off."""
     lookahead: _builtins.bool
     """Whether drafting ahead is on."""
-    adaptive: _builtins.bool
-    """Whether the width adapts from round to round, up to `num_speculative_tokens`."""
-    off_reason: Global___SpeculationOffReason.ValueType
-    """Why speculation is off; unspecified while it is on."""
-    off_detail: _builtins.str
-    """The same in words, naming the field concerned. Empty while speculation is on."""
+    fixed: _builtins.bool
+    """Whether proposer and width stay as they are here for the whole request, as for a sampled request
+    with an explicit seed. Otherwise the width adapts, up to `num_speculative_tokens`.
+    """
+    off_reason: _builtins.str
+    """Why speculation is off, naming the setting concerned. Empty while it is on."""
     def __init__(
         self,
         *,
@@ -312,13 +289,12 @@ class ResolvedSpeculation(_message.Message):
         proposer: _builtins.str = ...,
         num_speculative_tokens: _builtins.int = ...,
         lookahead: _builtins.bool = ...,
-        adaptive: _builtins.bool = ...,
-        off_reason: Global___SpeculationOffReason.ValueType = ...,
-        off_detail: _builtins.str = ...,
+        fixed: _builtins.bool = ...,
+        off_reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adaptive", b"adaptive", "lookahead", b"lookahead", "mode", b"mode", "num_speculative_tokens", b"num_speculative_tokens", "off_detail", b"off_detail", "off_reason", b"off_reason", "proposer", b"proposer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fixed", b"fixed", "lookahead", b"lookahead", "mode", b"mode", "num_speculative_tokens", b"num_speculative_tokens", "off_reason", b"off_reason", "proposer", b"proposer"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -333,15 +309,14 @@ class Round(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKENS_FIELD_NUMBER: _builtins.int
-    DRAFT_TOKENS_FIELD_NUMBER: _builtins.int
     JUDGED_TOKENS_FIELD_NUMBER: _builtins.int
     ACCEPTED_TOKENS_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
     PROMPT_LOGPROBS_FIELD_NUMBER: _builtins.int
-    draft_tokens: _builtins.int
-    """The number of tokens that were proposed. 0 for a plain step and for the first token."""
     judged_tokens: _builtins.int
-    """How many of them were compared with the target, up to and including the first rejected one."""
+    """How many proposals were compared with the target: those up to and including the first rejected
+    one. 0 for a plain step and for the first token.
+    """
     accepted_tokens: _builtins.int
     """How many of them were accepted."""
     @_builtins.property
@@ -350,7 +325,7 @@ class Round(_message.Message):
 
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___SemanticEvent]:
-        """What these tokens let out, in order. Never ends inside a character."""
+        """What these tokens let out, in order. A text never ends inside a character."""
 
     @_builtins.property
     def prompt_logprobs(self) -> Global___PromptLogprobs:
@@ -360,7 +335,6 @@ class Round(_message.Message):
         self,
         *,
         tokens: Global___CommittedTokens | None = ...,
-        draft_tokens: _builtins.int = ...,
         judged_tokens: _builtins.int = ...,
         accepted_tokens: _builtins.int = ...,
         events: _abc.Iterable[Global___SemanticEvent] | None = ...,
@@ -368,7 +342,7 @@ class Round(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["prompt_logprobs", b"prompt_logprobs", "tokens", b"tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_tokens", b"accepted_tokens", "draft_tokens", b"draft_tokens", "events", b"events", "judged_tokens", b"judged_tokens", "prompt_logprobs", b"prompt_logprobs", "tokens", b"tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_tokens", b"accepted_tokens", "events", b"events", "judged_tokens", b"judged_tokens", "prompt_logprobs", b"prompt_logprobs", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -48,29 +48,29 @@ EXECUTION_TOPOLOGY_CROSS_DEVICE_SPLIT: ExecutionTopology.ValueType  # 3
 """Two devices: `cross-device-split`."""
 Global___ExecutionTopology: _TypeAlias = ExecutionTopology  # noqa: Y015
 
-class _CompletionCancellationMode:
+class _CompletionCancellation:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
 
-class _CompletionCancellationModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CompletionCancellationMode.ValueType], _builtins.type):
+class _CompletionCancellationEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CompletionCancellation.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
-    COMPLETION_CANCELLATION_MODE_UNSPECIFIED: _CompletionCancellationMode.ValueType  # 0
+    COMPLETION_CANCELLATION_UNSPECIFIED: _CompletionCancellation.ValueType  # 0
     """Not stated."""
-    COMPLETION_CANCELLATION_MODE_NATIVE_CANCEL: _CompletionCancellationMode.ValueType  # 1
+    COMPLETION_CANCELLATION_NATIVE_CANCEL: _CompletionCancellation.ValueType  # 1
     """The engine stops it, and has torn it down before it says so."""
-    COMPLETION_CANCELLATION_MODE_QUARANTINE_UNTIL_COMPLETE: _CompletionCancellationMode.ValueType  # 2
+    COMPLETION_CANCELLATION_QUARANTINE_UNTIL_COMPLETE: _CompletionCancellation.ValueType  # 2
     """It and all that it borrows are kept aside until it is seen to be done."""
 
-class CompletionCancellationMode(_CompletionCancellationMode, metaclass=_CompletionCancellationModeEnumTypeWrapper):
+class CompletionCancellation(_CompletionCancellation, metaclass=_CompletionCancellationEnumTypeWrapper):
     """What becomes of submitted work that is not done in time."""
 
-COMPLETION_CANCELLATION_MODE_UNSPECIFIED: CompletionCancellationMode.ValueType  # 0
+COMPLETION_CANCELLATION_UNSPECIFIED: CompletionCancellation.ValueType  # 0
 """Not stated."""
-COMPLETION_CANCELLATION_MODE_NATIVE_CANCEL: CompletionCancellationMode.ValueType  # 1
+COMPLETION_CANCELLATION_NATIVE_CANCEL: CompletionCancellation.ValueType  # 1
 """The engine stops it, and has torn it down before it says so."""
-COMPLETION_CANCELLATION_MODE_QUARANTINE_UNTIL_COMPLETE: CompletionCancellationMode.ValueType  # 2
+COMPLETION_CANCELLATION_QUARANTINE_UNTIL_COMPLETE: CompletionCancellation.ValueType  # 2
 """It and all that it borrows are kept aside until it is seen to be done."""
-Global___CompletionCancellationMode: _TypeAlias = CompletionCancellationMode  # noqa: Y015
+Global___CompletionCancellation: _TypeAlias = CompletionCancellation  # noqa: Y015
 
 @_typing.final
 class RequestStatistics(_message.Message):
@@ -87,6 +87,7 @@ class RequestStatistics(_message.Message):
     ACCEPT_RATE_FIELD_NUMBER: _builtins.int
     JUDGED_TOKENS_FIELD_NUMBER: _builtins.int
     ACCEPTANCE_RATE_FIELD_NUMBER: _builtins.int
+    ACCEPTANCE_LENGTH_FIELD_NUMBER: _builtins.int
     ROUNDS_FIELD_NUMBER: _builtins.int
     ACCEPT_LENS_FIELD_NUMBER: _builtins.int
     EMITTED_TOKENS_FIELD_NUMBER: _builtins.int
@@ -129,6 +130,8 @@ class RequestStatistics(_message.Message):
     """
     acceptance_rate: _builtins.float
     """Accepted / judged."""
+    acceptance_length: _builtins.float
+    """Committed tokens a round, the replacement or bonus included."""
     rounds: _builtins.int
     """Rounds: verifications of at least one proposal."""
     emitted_tokens: _builtins.int
@@ -209,6 +212,7 @@ class RequestStatistics(_message.Message):
         accept_rate: _builtins.float | None = ...,
         judged_tokens: _builtins.int = ...,
         acceptance_rate: _builtins.float | None = ...,
+        acceptance_length: _builtins.float | None = ...,
         rounds: _builtins.int = ...,
         accept_lens: _abc.Iterable[_builtins.int] | None = ...,
         emitted_tokens: _builtins.int = ...,
@@ -236,16 +240,20 @@ class RequestStatistics(_message.Message):
         replayed_tokens: _builtins.int = ...,
         elapsed: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_accept_rate", b"_accept_rate", "_acceptance_rate", b"_acceptance_rate", "accept_rate", b"accept_rate", "acceptance_rate", b"acceptance_rate", "draft_assistant_time", b"draft_assistant_time", "draft_context_time", b"draft_context_time", "draft_head_time", b"draft_head_time", "elapsed", b"elapsed", "optimistic_draft_time", b"optimistic_draft_time", "target_verification_time", b"target_verification_time", "verification_in_flight_time", b"verification_in_flight_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_accept_rate", b"_accept_rate", "_acceptance_length", b"_acceptance_length", "_acceptance_rate", b"_acceptance_rate", "accept_rate", b"accept_rate", "acceptance_length", b"acceptance_length", "acceptance_rate", b"acceptance_rate", "draft_assistant_time", b"draft_assistant_time", "draft_context_time", b"draft_context_time", "draft_head_time", b"draft_head_time", "elapsed", b"elapsed", "optimistic_draft_time", b"optimistic_draft_time", "target_verification_time", b"target_verification_time", "verification_in_flight_time", b"verification_in_flight_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_accept_rate", b"_accept_rate", "_acceptance_rate", b"_acceptance_rate", "accept_lens", b"accept_lens", "accept_rate", b"accept_rate", "acceptance_rate", b"acceptance_rate", "accepted_tokens", b"accepted_tokens", "adaptive_lookahead_disabled", b"adaptive_lookahead_disabled", "component_timings_collected", b"component_timings_collected", "consumed_optimistic_tokens", b"consumed_optimistic_tokens", "cross_request_draft_opportunities", b"cross_request_draft_opportunities", "discarded_optimistic_blocks", b"discarded_optimistic_blocks", "discarded_optimistic_tokens", b"discarded_optimistic_tokens", "draft_assistant_time", b"draft_assistant_time", "draft_context_time", b"draft_context_time", "draft_head_time", b"draft_head_time", "draft_tokens", b"draft_tokens", "elapsed", b"elapsed", "emitted_tokens", b"emitted_tokens", "execution_topology", b"execution_topology", "judged_tokens", b"judged_tokens", "optimistic_bonus_matches", b"optimistic_bonus_matches", "optimistic_bonus_mismatches", b"optimistic_bonus_mismatches", "optimistic_draft_blocks", b"optimistic_draft_blocks", "optimistic_draft_time", b"optimistic_draft_time", "optimistic_draft_tokens", b"optimistic_draft_tokens", "optimistic_target_bonus_tokens", b"optimistic_target_bonus_tokens", "plain_steps", b"plain_steps", "replayed_tokens", b"replayed_tokens", "reused_optimistic_blocks", b"reused_optimistic_blocks", "reused_optimistic_tokens", b"reused_optimistic_tokens", "rounds", b"rounds", "scheduler_turns", b"scheduler_turns", "target_tokens", b"target_tokens", "target_verification_time", b"target_verification_time", "verification_in_flight_time", b"verification_in_flight_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_accept_rate", b"_accept_rate", "_acceptance_length", b"_acceptance_length", "_acceptance_rate", b"_acceptance_rate", "accept_lens", b"accept_lens", "accept_rate", b"accept_rate", "acceptance_length", b"acceptance_length", "acceptance_rate", b"acceptance_rate", "accepted_tokens", b"accepted_tokens", "adaptive_lookahead_disabled", b"adaptive_lookahead_disabled", "component_timings_collected", b"component_timings_collected", "consumed_optimistic_tokens", b"consumed_optimistic_tokens", "cross_request_draft_opportunities", b"cross_request_draft_opportunities", "discarded_optimistic_blocks", b"discarded_optimistic_blocks", "discarded_optimistic_tokens", b"discarded_optimistic_tokens", "draft_assistant_time", b"draft_assistant_time", "draft_context_time", b"draft_context_time", "draft_head_time", b"draft_head_time", "draft_tokens", b"draft_tokens", "elapsed", b"elapsed", "emitted_tokens", b"emitted_tokens", "execution_topology", b"execution_topology", "judged_tokens", b"judged_tokens", "optimistic_bonus_matches", b"optimistic_bonus_matches", "optimistic_bonus_mismatches", b"optimistic_bonus_mismatches", "optimistic_draft_blocks", b"optimistic_draft_blocks", "optimistic_draft_time", b"optimistic_draft_time", "optimistic_draft_tokens", b"optimistic_draft_tokens", "optimistic_target_bonus_tokens", b"optimistic_target_bonus_tokens", "plain_steps", b"plain_steps", "replayed_tokens", b"replayed_tokens", "reused_optimistic_blocks", b"reused_optimistic_blocks", "reused_optimistic_tokens", b"reused_optimistic_tokens", "rounds", b"rounds", "scheduler_turns", b"scheduler_turns", "target_tokens", b"target_tokens", "target_verification_time", b"target_verification_time", "verification_in_flight_time", b"verification_in_flight_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__accept_rate: _TypeAlias = _typing.Literal["accept_rate"]  # noqa: Y015
     _WhichOneofArgType__accept_rate: _TypeAlias = _typing.Literal["_accept_rate", b"_accept_rate"]  # noqa: Y015
+    _WhichOneofReturnType__acceptance_length: _TypeAlias = _typing.Literal["acceptance_length"]  # noqa: Y015
+    _WhichOneofArgType__acceptance_length: _TypeAlias = _typing.Literal["_acceptance_length", b"_acceptance_length"]  # noqa: Y015
     _WhichOneofReturnType__acceptance_rate: _TypeAlias = _typing.Literal["acceptance_rate"]  # noqa: Y015
     _WhichOneofArgType__acceptance_rate: _TypeAlias = _typing.Literal["_acceptance_rate", b"_acceptance_rate"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__accept_rate) -> _WhichOneofReturnType__accept_rate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__acceptance_length) -> _WhichOneofReturnType__acceptance_length | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__acceptance_rate) -> _WhichOneofReturnType__acceptance_rate | None: ...
 
@@ -262,21 +270,21 @@ class SchedulerStatistics(_message.Message):
     CROSS_REQUEST_DRAFT_OPPORTUNITIES_FIELD_NUMBER: _builtins.int
     PEAK_IN_FLIGHT_VERIFICATIONS_FIELD_NUMBER: _builtins.int
     PEAK_OPTIMISTIC_BRANCHES_FIELD_NUMBER: _builtins.int
-    PASSES_FIELD_NUMBER: _builtins.int
     PREFILL_PASSES_FIELD_NUMBER: _builtins.int
     DRAFT_PASSES_FIELD_NUMBER: _builtins.int
     VERIFICATION_PASSES_FIELD_NUMBER: _builtins.int
-    LANES_VERIFIED_FIELD_NUMBER: _builtins.int
+    PREFILLED_TOKENS_FIELD_NUMBER: _builtins.int
+    VERIFIED_LANES_FIELD_NUMBER: _builtins.int
     ROUNDS_FIELD_NUMBER: _builtins.int
     PLAIN_STEPS_FIELD_NUMBER: _builtins.int
     DRAFT_TOKENS_FIELD_NUMBER: _builtins.int
+    JUDGED_TOKENS_FIELD_NUMBER: _builtins.int
     ACCEPTED_TOKENS_FIELD_NUMBER: _builtins.int
     EMITTED_TOKENS_FIELD_NUMBER: _builtins.int
-    REQUESTS_COMPLETED_FIELD_NUMBER: _builtins.int
-    REQUESTS_FAILED_FIELD_NUMBER: _builtins.int
-    REQUESTS_CANCELLED_FIELD_NUMBER: _builtins.int
+    COMPLETED_REQUESTS_FIELD_NUMBER: _builtins.int
+    CANCELLED_REQUESTS_FIELD_NUMBER: _builtins.int
+    FAILED_REQUESTS_FIELD_NUMBER: _builtins.int
     ACTIVE_LANES_FIELD_NUMBER: _builtins.int
-    QUEUED_REQUESTS_FIELD_NUMBER: _builtins.int
     execution_topology: Global___ExecutionTopology.ValueType
     """Where target and draft run."""
     turns: _builtins.int
@@ -287,36 +295,36 @@ class SchedulerStatistics(_message.Message):
     """The most verification passes that were in flight at once."""
     peak_optimistic_branches: _builtins.int
     """The most draft passes whose blocks, drafted ahead, were waiting at once."""
-    passes: _builtins.int
-    """Passes: calls of an engine."""
     prefill_passes: _builtins.int
-    """Passes that evaluated a part of prompts."""
+    """Passes that evaluated prompts."""
     draft_passes: _builtins.int
     """Passes that drafted."""
     verification_passes: _builtins.int
     """Passes that verified."""
-    lanes_verified: _builtins.int
-    """Lanes in all verification passes together."""
+    prefilled_tokens: _builtins.int
+    """Tokens of prompts evaluated."""
+    verified_lanes: _builtins.int
+    """Lanes in all verification passes together; over `verification_passes`, how full they were."""
     rounds: _builtins.int
     """Rounds of all requests."""
     plain_steps: _builtins.int
     """Steps without proposals."""
     draft_tokens: _builtins.int
     """Tokens proposed."""
+    judged_tokens: _builtins.int
+    """Proposals compared with the target."""
     accepted_tokens: _builtins.int
     """Proposals accepted."""
     emitted_tokens: _builtins.int
     """Tokens emitted."""
-    requests_completed: _builtins.int
+    completed_requests: _builtins.int
     """Requests that ended with a finish reason other than cancelled."""
-    requests_failed: _builtins.int
-    """Requests that ended with an error."""
-    requests_cancelled: _builtins.int
+    cancelled_requests: _builtins.int
     """Requests that were cancelled."""
+    failed_requests: _builtins.int
+    """Requests that ended with an error."""
     active_lanes: _builtins.int
     """Requests that hold a slot now."""
-    queued_requests: _builtins.int
-    """Requests that wait for a slot now."""
     def __init__(
         self,
         *,
@@ -325,25 +333,25 @@ class SchedulerStatistics(_message.Message):
         cross_request_draft_opportunities: _builtins.int = ...,
         peak_in_flight_verifications: _builtins.int = ...,
         peak_optimistic_branches: _builtins.int = ...,
-        passes: _builtins.int = ...,
         prefill_passes: _builtins.int = ...,
         draft_passes: _builtins.int = ...,
         verification_passes: _builtins.int = ...,
-        lanes_verified: _builtins.int = ...,
+        prefilled_tokens: _builtins.int = ...,
+        verified_lanes: _builtins.int = ...,
         rounds: _builtins.int = ...,
         plain_steps: _builtins.int = ...,
         draft_tokens: _builtins.int = ...,
+        judged_tokens: _builtins.int = ...,
         accepted_tokens: _builtins.int = ...,
         emitted_tokens: _builtins.int = ...,
-        requests_completed: _builtins.int = ...,
-        requests_failed: _builtins.int = ...,
-        requests_cancelled: _builtins.int = ...,
+        completed_requests: _builtins.int = ...,
+        cancelled_requests: _builtins.int = ...,
+        failed_requests: _builtins.int = ...,
         active_lanes: _builtins.int = ...,
-        queued_requests: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_tokens", b"accepted_tokens", "active_lanes", b"active_lanes", "cross_request_draft_opportunities", b"cross_request_draft_opportunities", "draft_passes", b"draft_passes", "draft_tokens", b"draft_tokens", "emitted_tokens", b"emitted_tokens", "execution_topology", b"execution_topology", "lanes_verified", b"lanes_verified", "passes", b"passes", "peak_in_flight_verifications", b"peak_in_flight_verifications", "peak_optimistic_branches", b"peak_optimistic_branches", "plain_steps", b"plain_steps", "prefill_passes", b"prefill_passes", "queued_requests", b"queued_requests", "requests_cancelled", b"requests_cancelled", "requests_completed", b"requests_completed", "requests_failed", b"requests_failed", "rounds", b"rounds", "turns", b"turns", "verification_passes", b"verification_passes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted_tokens", b"accepted_tokens", "active_lanes", b"active_lanes", "cancelled_requests", b"cancelled_requests", "completed_requests", b"completed_requests", "cross_request_draft_opportunities", b"cross_request_draft_opportunities", "draft_passes", b"draft_passes", "draft_tokens", b"draft_tokens", "emitted_tokens", b"emitted_tokens", "execution_topology", b"execution_topology", "failed_requests", b"failed_requests", "judged_tokens", b"judged_tokens", "peak_in_flight_verifications", b"peak_in_flight_verifications", "peak_optimistic_branches", b"peak_optimistic_branches", "plain_steps", b"plain_steps", "prefill_passes", b"prefill_passes", "prefilled_tokens", b"prefilled_tokens", "rounds", b"rounds", "turns", b"turns", "verification_passes", b"verification_passes", "verified_lanes", b"verified_lanes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -362,6 +370,9 @@ class SchedulerOptions(_message.Message):
     ADAPTIVE_LOOKAHEAD_MIN_BLOCKS_FIELD_NUMBER: _builtins.int
     COMPLETION_TIMEOUT_MILLISECONDS_FIELD_NUMBER: _builtins.int
     COMPLETION_CANCELLATION_FIELD_NUMBER: _builtins.int
+    MAX_PASS_LANES_FIELD_NUMBER: _builtins.int
+    PREFILL_CHUNK_TOKENS_FIELD_NUMBER: _builtins.int
+    MERGE_AFTER_PASSES_FIELD_NUMBER: _builtins.int
     max_in_flight_verifications: _builtins.int
     """The most verification passes in flight at once."""
     max_optimistic_branches: _builtins.int
@@ -374,8 +385,14 @@ class SchedulerOptions(_message.Message):
     """Blocks that must have been drafted ahead before that is decided."""
     completion_timeout_milliseconds: _builtins.int
     """The longest wait for one pass."""
-    completion_cancellation: Global___CompletionCancellationMode.ValueType
+    completion_cancellation: Global___CompletionCancellation.ValueType
     """What becomes of a pass that is not done by then."""
+    max_pass_lanes: _builtins.int
+    """The most lanes in a pass."""
+    prefill_chunk_tokens: _builtins.int
+    """The most tokens of a prompt that one pass evaluates."""
+    merge_after_passes: _builtins.int
+    """With several queues: after how many partial passes lanes that drifted apart are merged again."""
     def __init__(
         self,
         *,
@@ -385,11 +402,14 @@ class SchedulerOptions(_message.Message):
         adaptive_lookahead: _builtins.bool = ...,
         adaptive_lookahead_min_blocks: _builtins.int = ...,
         completion_timeout_milliseconds: _builtins.int = ...,
-        completion_cancellation: Global___CompletionCancellationMode.ValueType = ...,
+        completion_cancellation: Global___CompletionCancellation.ValueType = ...,
+        max_pass_lanes: _builtins.int = ...,
+        prefill_chunk_tokens: _builtins.int = ...,
+        merge_after_passes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adaptive_lookahead", b"adaptive_lookahead", "adaptive_lookahead_min_blocks", b"adaptive_lookahead_min_blocks", "completion_cancellation", b"completion_cancellation", "completion_timeout_milliseconds", b"completion_timeout_milliseconds", "lookahead_blocks", b"lookahead_blocks", "max_in_flight_verifications", b"max_in_flight_verifications", "max_optimistic_branches", b"max_optimistic_branches"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adaptive_lookahead", b"adaptive_lookahead", "adaptive_lookahead_min_blocks", b"adaptive_lookahead_min_blocks", "completion_cancellation", b"completion_cancellation", "completion_timeout_milliseconds", b"completion_timeout_milliseconds", "lookahead_blocks", b"lookahead_blocks", "max_in_flight_verifications", b"max_in_flight_verifications", "max_optimistic_branches", b"max_optimistic_branches", "max_pass_lanes", b"max_pass_lanes", "merge_after_passes", b"merge_after_passes", "prefill_chunk_tokens", b"prefill_chunk_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
