@@ -40,7 +40,7 @@ type: sync ## Check types
 	@$(BIN)/mypy
 
 imports: sync ## Check which package may import which
-	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest --quiet tests/test_imports.py
 
 proto: ## Format the protos and regenerate the Python stubs
 proto: $(BUF)
