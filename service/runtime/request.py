@@ -77,7 +77,10 @@ class SpeculationRequest:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One request whose fields are each valid; `caller` scopes its id."""
+    """One request whose fields are each valid; `caller` scopes its id.
+
+    `timeout` is in seconds from its arrival, the RPC's own deadline included.
+    """
 
     request_id: str
     caller: str
@@ -95,21 +98,36 @@ class GenerationRequest:
     component_timings: bool = False
 
 
+class SpeculationOffReason(Enum):
+    """Why a request is not speculated for."""
+
+    REQUESTED = "requested"
+    NO_PROPOSER = "no_proposer"
+    SETTING = "setting"
+    UNPROFITABLE = "unprofitable"
+
+
 @dataclass(frozen=True, slots=True)
 class ResolvedSpeculation:
-    """What speculation a request got: `off_reason` says why there is none."""
+    """What speculation a request got.
+
+    `num_speculative_tokens` is the most proposed in a round, and what is always
+    asked for where `fixed`. Where speculation is off, `off_reason` and
+    `off_detail` (the same in words, naming the field) say why.
+    """
 
     mode: SpeculationMode
-    proposer: str | None
-    num_speculative_tokens: int
-    fixed: bool
-    lookahead: bool
-    off_reason: str | None
+    proposer: str | None = None
+    num_speculative_tokens: int = 0
+    fixed: bool = False
+    lookahead: bool = False
+    off_reason: SpeculationOffReason | None = None
+    off_detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The first message: the request was queued with these resolved settings."""
+    """The request was queued with these resolved settings; `timeout` is in seconds."""
 
     request_id: str
     model: str
@@ -118,7 +136,9 @@ class Admitted:
     max_tokens: int
     prompt_tokens: int
     eos_token_ids: frozenset[int]
+    max_context: int
     speculation: ResolvedSpeculation
+    timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,4 +160,4 @@ class Failed:
     statistics: SequenceStatistics | None
 
 
-Message = Admitted | PublishedRound | Ended | Failed
+Message = PublishedRound | Ended | Failed
