@@ -451,6 +451,16 @@ class SpeculationUnavailable(RequestError):
         self.reason = reason
 
 
+class NoChatTemplate(RequestError):
+    """A conversation was given to a model without a chat template."""
+
+    status = Status.FAILED_PRECONDITION
+
+    def __init__(self, model: str) -> None:
+        super().__init__(f"model {model!r} has no chat template")
+        self.model = model
+
+
 class DuplicateRequest(RequestError):
     """A request of this id is still live for this caller."""
 
