@@ -28,7 +28,7 @@ from outrider.v1 import settings_pb2 as outrider_dot_v1_dot_settings__pb2
 from outrider.v1 import statistics_pb2 as outrider_dot_v1_dot_statistics__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1coutrider/v1/generation.proto\x12\x0boutrider.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16outrider/v1/chat.proto\x1a\x1aoutrider/v1/settings.proto\x1a\x1coutrider/v1/statistics.proto\"\xd9\x02\n\nGeneration\x12\r\n\x05model\x18\x01 \x01(\t\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12*\n\ttoken_ids\x18\x03 \x01(\x0b\x32\x15.outrider.v1.TokenIdsH\x00\x12!\n\x04\x63hat\x18\x04 \x01(\x0b\x32\x11.outrider.v1.ChatH\x00\x12\x31\n\x08settings\x18\x05 \x01(\x0b\x32\x1f.outrider.v1.GenerationSettings\x12\x35\n\x0bspeculation\x18\x06 \x01(\x0b\x32 .outrider.v1.SpeculationSettings\x12*\n\x07timeout\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\x08priority\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x19\n\x11\x63omponent_timings\x18\t \x01(\x08\x42\x08\n\x06promptB\x0b\n\t_priority\"\x17\n\x08TokenIds\x12\x0b\n\x03ids\x18\x01 \x03(\r\"\x83\x02\n\x08\x41\x64mitted\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x31\n\x08settings\x18\x03 \x01(\x0b\x32\x1f.outrider.v1.GenerationSettings\x12\x35\n\x0bspeculation\x18\x04 \x01(\x0b\x32 .outrider.v1.ResolvedSpeculation\x12\x15\n\rprompt_tokens\x18\x05 \x01(\r\x12\x15\n\reos_token_ids\x18\x06 \x03(\r\x12*\n\x07timeout\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08priority\x18\x08 \x01(\x05\"\xa9\x01\n\x13ResolvedSpeculation\x12*\n\x04mode\x18\x01 \x01(\x0e\x32\x1c.outrider.v1.SpeculationMode\x12\x10\n\x08proposer\x18\x02 \x01(\t\x12\x1e\n\x16num_speculative_tokens\x18\x03 \x01(\r\x12\x11\n\tlookahead\x18\x04 \x01(\x08\x12\r\n\x05\x66ixed\x18\x05 \x01(\x08\x12\x12\n\noff_reason\x18\x06 \x01(\t\"\xc7\x01\n\x05Round\x12,\n\x06tokens\x18\x01 \x01(\x0b\x32\x1c.outrider.v1.CommittedTokens\x12\x15\n\rjudged_tokens\x18\x02 \x01(\r\x12\x17\n\x0f\x61\x63\x63\x65pted_tokens\x18\x03 \x01(\r\x12*\n\x06\x65vents\x18\x04 \x03(\x0b\x32\x1a.outrider.v1.SemanticEvent\x12\x34\n\x0fprompt_logprobs\x18\x05 \x01(\x0b\x32\x1b.outrider.v1.PromptLogprobs\"\xaa\x01\n\x0f\x43ommittedTokens\x12\x16\n\x0e\x66irst_position\x18\x01 \x01(\r\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12)\n\x07sources\x18\x03 \x03(\x0e\x32\x18.outrider.v1.TokenSource\x12\x10\n\x08logprobs\x18\x04 \x03(\x02\x12/\n\x0c\x61lternatives\x18\x05 \x03(\x0b\x32\x19.outrider.v1.Alternatives\"3\n\x0c\x41lternatives\x12\x11\n\ttoken_ids\x18\x01 \x03(\r\x12\x10\n\x08logprobs\x18\x02 \x03(\x02\"S\n\x0ePromptLogprobs\x12\x10\n\x08logprobs\x18\x01 \x03(\x02\x12/\n\x0c\x61lternatives\x18\x02 \x03(\x0b\x32\x19.outrider.v1.Alternatives\"\xa5\x02\n\rSemanticEvent\x12\x19\n\x0freasoning_delta\x18\x01 \x01(\tH\x00\x12\x14\n\ntext_delta\x18\x02 \x01(\tH\x00\x12\x35\n\x0ftool_call_start\x18\x03 \x01(\x0b\x32\x1a.outrider.v1.ToolCallStartH\x00\x12?\n\x14tool_arguments_delta\x18\x04 \x01(\x0b\x32\x1f.outrider.v1.ToolArgumentsDeltaH\x00\x12\x31\n\rtool_call_end\x18\x05 \x01(\x0b\x32\x18.outrider.v1.ToolCallEndH\x00\x12/\n\x08\x66inished\x18\x06 \x01(\x0b\x32\x1b.outrider.v1.OutputFinishedH\x00\x42\x07\n\x05\x65vent\"8\n\rToolCallStart\x12\r\n\x05index\x18\x01 \x01(\r\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\":\n\x12ToolArgumentsDelta\x12\r\n\x05index\x18\x01 \x01(\r\x12\x15\n\rjson_fragment\x18\x02 \x01(\t\"\r\n\x0bToolCallEnd\";\n\x0eOutputFinished\x12)\n\x06reason\x18\x01 \x01(\x0e\x32\x19.outrider.v1.FinishReason\"\xe8\x01\n\x08\x46inished\x12)\n\x06reason\x18\x01 \x01(\x0e\x32\x19.outrider.v1.FinishReason\x12.\n\x0cmatched_stop\x18\x02 \x01(\x0b\x32\x18.outrider.v1.MatchedStop\x12!\n\x05usage\x18\x03 \x01(\x0b\x32\x12.outrider.v1.Usage\x12\x32\n\nstatistics\x18\x04 \x01(\x0b\x32\x1e.outrider.v1.RequestStatistics\x12*\n\x06\x65vents\x18\x05 \x03(\x0b\x32\x1a.outrider.v1.SemanticEvent\"H\n\x0bMatchedStop\x12\r\n\x05index\x18\x01 \x01(\r\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x12\n\x08token_id\x18\x03 \x01(\rH\x00\x42\x06\n\x04stop\"P\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x19\n\x11\x63ompletion_tokens\x18\x02 \x01(\r\x12\x15\n\rcached_tokens\x18\x03 \x01(\r*\xae\x01\n\x0bTokenSource\x12\x1c\n\x18TOKEN_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n\x14TOKEN_SOURCE_PREFILL\x10\x01\x12\x19\n\x15TOKEN_SOURCE_ACCEPTED\x10\x02\x12\x1c\n\x18TOKEN_SOURCE_REPLACEMENT\x10\x03\x12\x16\n\x12TOKEN_SOURCE_BONUS\x10\x04\x12\x16\n\x12TOKEN_SOURCE_PLAIN\x10\x05*\xe6\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x46INISH_REASON_EOS\x10\x01\x12\x1f\n\x1b\x46INISH_REASON_STOP_SEQUENCE\x10\x02\x12\"\n\x1e\x46INISH_REASON_GRAMMAR_COMPLETE\x10\x03\x12\x1c\n\x18\x46INISH_REASON_MAX_TOKENS\x10\x04\x12 \n\x1c\x46INISH_REASON_CONTEXT_LENGTH\x10\x05\x12\x1b\n\x17\x46INISH_REASON_CANCELLED\x10\x06\x42+\n\x0f\x64\x65v.outrider.v1P\x01Z\x16outrider/v1;outriderv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1coutrider/v1/generation.proto\x12\x0boutrider.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16outrider/v1/chat.proto\x1a\x1aoutrider/v1/settings.proto\x1a\x1coutrider/v1/statistics.proto\"\xd9\x02\n\nGeneration\x12\r\n\x05model\x18\x01 \x01(\t\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12*\n\ttoken_ids\x18\x03 \x01(\x0b\x32\x15.outrider.v1.TokenIdsH\x00\x12!\n\x04\x63hat\x18\x04 \x01(\x0b\x32\x11.outrider.v1.ChatH\x00\x12\x31\n\x08settings\x18\x05 \x01(\x0b\x32\x1f.outrider.v1.GenerationSettings\x12\x35\n\x0bspeculation\x18\x06 \x01(\x0b\x32 .outrider.v1.SpeculationSettings\x12*\n\x07timeout\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\x08priority\x18\x08 \x01(\x05H\x01\x88\x01\x01\x12\x19\n\x11\x63omponent_timings\x18\t \x01(\x08\x42\x08\n\x06promptB\x0b\n\t_priority\"\x17\n\x08TokenIds\x12\x0b\n\x03ids\x18\x01 \x03(\r\"\x83\x02\n\x08\x41\x64mitted\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\x31\n\x08settings\x18\x03 \x01(\x0b\x32\x1f.outrider.v1.GenerationSettings\x12\x35\n\x0bspeculation\x18\x04 \x01(\x0b\x32 .outrider.v1.ResolvedSpeculation\x12\x15\n\rprompt_tokens\x18\x05 \x01(\r\x12\x15\n\reos_token_ids\x18\x06 \x03(\r\x12*\n\x07timeout\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08priority\x18\x08 \x01(\x05\"\xe0\x01\n\x13ResolvedSpeculation\x12*\n\x04mode\x18\x01 \x01(\x0e\x32\x1c.outrider.v1.SpeculationMode\x12\x10\n\x08proposer\x18\x02 \x01(\t\x12\x1e\n\x16num_speculative_tokens\x18\x03 \x01(\r\x12\x11\n\tlookahead\x18\x04 \x01(\x08\x12\r\n\x05\x66ixed\x18\x05 \x01(\x08\x12\x35\n\noff_reason\x18\x06 \x01(\x0e\x32!.outrider.v1.SpeculationOffReason\x12\x12\n\noff_detail\x18\x07 \x01(\t\"\xc7\x01\n\x05Round\x12,\n\x06tokens\x18\x01 \x01(\x0b\x32\x1c.outrider.v1.CommittedTokens\x12\x15\n\rjudged_tokens\x18\x02 \x01(\r\x12\x17\n\x0f\x61\x63\x63\x65pted_tokens\x18\x03 \x01(\r\x12*\n\x06\x65vents\x18\x04 \x03(\x0b\x32\x1a.outrider.v1.SemanticEvent\x12\x34\n\x0fprompt_logprobs\x18\x05 \x01(\x0b\x32\x1b.outrider.v1.PromptLogprobs\"\xaa\x01\n\x0f\x43ommittedTokens\x12\x16\n\x0e\x66irst_position\x18\x01 \x01(\r\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12)\n\x07sources\x18\x03 \x03(\x0e\x32\x18.outrider.v1.TokenSource\x12\x10\n\x08logprobs\x18\x04 \x03(\x02\x12/\n\x0c\x61lternatives\x18\x05 \x03(\x0b\x32\x19.outrider.v1.Alternatives\"3\n\x0c\x41lternatives\x12\x11\n\ttoken_ids\x18\x01 \x03(\r\x12\x10\n\x08logprobs\x18\x02 \x03(\x02\"S\n\x0ePromptLogprobs\x12\x10\n\x08logprobs\x18\x01 \x03(\x02\x12/\n\x0c\x61lternatives\x18\x02 \x03(\x0b\x32\x19.outrider.v1.Alternatives\"\xa5\x02\n\rSemanticEvent\x12\x19\n\x0freasoning_delta\x18\x01 \x01(\tH\x00\x12\x14\n\ntext_delta\x18\x02 \x01(\tH\x00\x12\x35\n\x0ftool_call_start\x18\x03 \x01(\x0b\x32\x1a.outrider.v1.ToolCallStartH\x00\x12?\n\x14tool_arguments_delta\x18\x04 \x01(\x0b\x32\x1f.outrider.v1.ToolArgumentsDeltaH\x00\x12\x31\n\rtool_call_end\x18\x05 \x01(\x0b\x32\x18.outrider.v1.ToolCallEndH\x00\x12/\n\x08\x66inished\x18\x06 \x01(\x0b\x32\x1b.outrider.v1.OutputFinishedH\x00\x42\x07\n\x05\x65vent\"8\n\rToolCallStart\x12\r\n\x05index\x18\x01 \x01(\r\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\":\n\x12ToolArgumentsDelta\x12\r\n\x05index\x18\x01 \x01(\r\x12\x15\n\rjson_fragment\x18\x02 \x01(\t\"\r\n\x0bToolCallEnd\";\n\x0eOutputFinished\x12)\n\x06reason\x18\x01 \x01(\x0e\x32\x19.outrider.v1.FinishReason\"\xe8\x01\n\x08\x46inished\x12)\n\x06reason\x18\x01 \x01(\x0e\x32\x19.outrider.v1.FinishReason\x12.\n\x0cmatched_stop\x18\x02 \x01(\x0b\x32\x18.outrider.v1.MatchedStop\x12!\n\x05usage\x18\x03 \x01(\x0b\x32\x12.outrider.v1.Usage\x12\x32\n\nstatistics\x18\x04 \x01(\x0b\x32\x1e.outrider.v1.RequestStatistics\x12*\n\x06\x65vents\x18\x05 \x03(\x0b\x32\x1a.outrider.v1.SemanticEvent\"H\n\x0bMatchedStop\x12\r\n\x05index\x18\x01 \x01(\r\x12\x0e\n\x04text\x18\x02 \x01(\tH\x00\x12\x12\n\x08token_id\x18\x03 \x01(\rH\x00\x42\x06\n\x04stop\"P\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x19\n\x11\x63ompletion_tokens\x18\x02 \x01(\r\x12\x15\n\rcached_tokens\x18\x03 \x01(\r*\xd9\x01\n\x14SpeculationOffReason\x12&\n\"SPECULATION_OFF_REASON_UNSPECIFIED\x10\x00\x12$\n SPECULATION_OFF_REASON_REQUESTED\x10\x01\x12&\n\"SPECULATION_OFF_REASON_NO_PROPOSER\x10\x02\x12\"\n\x1eSPECULATION_OFF_REASON_SETTING\x10\x03\x12\'\n#SPECULATION_OFF_REASON_UNPROFITABLE\x10\x04*\xae\x01\n\x0bTokenSource\x12\x1c\n\x18TOKEN_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n\x14TOKEN_SOURCE_PREFILL\x10\x01\x12\x19\n\x15TOKEN_SOURCE_ACCEPTED\x10\x02\x12\x1c\n\x18TOKEN_SOURCE_REPLACEMENT\x10\x03\x12\x16\n\x12TOKEN_SOURCE_BONUS\x10\x04\x12\x16\n\x12TOKEN_SOURCE_PLAIN\x10\x05*\xe6\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x15\n\x11\x46INISH_REASON_EOS\x10\x01\x12\x1f\n\x1b\x46INISH_REASON_STOP_SEQUENCE\x10\x02\x12\"\n\x1e\x46INISH_REASON_GRAMMAR_COMPLETE\x10\x03\x12\x1c\n\x18\x46INISH_REASON_MAX_TOKENS\x10\x04\x12 \n\x1c\x46INISH_REASON_CONTEXT_LENGTH\x10\x05\x12\x1b\n\x17\x46INISH_REASON_CANCELLED\x10\x06\x42+\n\x0f\x64\x65v.outrider.v1P\x01Z\x16outrider/v1;outriderv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,10 +36,12 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'outrider.v1.generation_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.outrider.v1P\001Z\026outrider/v1;outriderv1'
-  _globals['_TOKENSOURCE']._serialized_start=2361
-  _globals['_TOKENSOURCE']._serialized_end=2535
-  _globals['_FINISHREASON']._serialized_start=2538
-  _globals['_FINISHREASON']._serialized_end=2768
+  _globals['_SPECULATIONOFFREASON']._serialized_start=2416
+  _globals['_SPECULATIONOFFREASON']._serialized_end=2633
+  _globals['_TOKENSOURCE']._serialized_start=2636
+  _globals['_TOKENSOURCE']._serialized_end=2810
+  _globals['_FINISHREASON']._serialized_start=2813
+  _globals['_FINISHREASON']._serialized_end=3043
   _globals['_GENERATION']._serialized_start=160
   _globals['_GENERATION']._serialized_end=505
   _globals['_TOKENIDS']._serialized_start=507
@@ -47,29 +49,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADMITTED']._serialized_start=533
   _globals['_ADMITTED']._serialized_end=792
   _globals['_RESOLVEDSPECULATION']._serialized_start=795
-  _globals['_RESOLVEDSPECULATION']._serialized_end=964
-  _globals['_ROUND']._serialized_start=967
-  _globals['_ROUND']._serialized_end=1166
-  _globals['_COMMITTEDTOKENS']._serialized_start=1169
-  _globals['_COMMITTEDTOKENS']._serialized_end=1339
-  _globals['_ALTERNATIVES']._serialized_start=1341
-  _globals['_ALTERNATIVES']._serialized_end=1392
-  _globals['_PROMPTLOGPROBS']._serialized_start=1394
-  _globals['_PROMPTLOGPROBS']._serialized_end=1477
-  _globals['_SEMANTICEVENT']._serialized_start=1480
-  _globals['_SEMANTICEVENT']._serialized_end=1773
-  _globals['_TOOLCALLSTART']._serialized_start=1775
-  _globals['_TOOLCALLSTART']._serialized_end=1831
-  _globals['_TOOLARGUMENTSDELTA']._serialized_start=1833
-  _globals['_TOOLARGUMENTSDELTA']._serialized_end=1891
-  _globals['_TOOLCALLEND']._serialized_start=1893
-  _globals['_TOOLCALLEND']._serialized_end=1906
-  _globals['_OUTPUTFINISHED']._serialized_start=1908
-  _globals['_OUTPUTFINISHED']._serialized_end=1967
-  _globals['_FINISHED']._serialized_start=1970
-  _globals['_FINISHED']._serialized_end=2202
-  _globals['_MATCHEDSTOP']._serialized_start=2204
-  _globals['_MATCHEDSTOP']._serialized_end=2276
-  _globals['_USAGE']._serialized_start=2278
-  _globals['_USAGE']._serialized_end=2358
+  _globals['_RESOLVEDSPECULATION']._serialized_end=1019
+  _globals['_ROUND']._serialized_start=1022
+  _globals['_ROUND']._serialized_end=1221
+  _globals['_COMMITTEDTOKENS']._serialized_start=1224
+  _globals['_COMMITTEDTOKENS']._serialized_end=1394
+  _globals['_ALTERNATIVES']._serialized_start=1396
+  _globals['_ALTERNATIVES']._serialized_end=1447
+  _globals['_PROMPTLOGPROBS']._serialized_start=1449
+  _globals['_PROMPTLOGPROBS']._serialized_end=1532
+  _globals['_SEMANTICEVENT']._serialized_start=1535
+  _globals['_SEMANTICEVENT']._serialized_end=1828
+  _globals['_TOOLCALLSTART']._serialized_start=1830
+  _globals['_TOOLCALLSTART']._serialized_end=1886
+  _globals['_TOOLARGUMENTSDELTA']._serialized_start=1888
+  _globals['_TOOLARGUMENTSDELTA']._serialized_end=1946
+  _globals['_TOOLCALLEND']._serialized_start=1948
+  _globals['_TOOLCALLEND']._serialized_end=1961
+  _globals['_OUTPUTFINISHED']._serialized_start=1963
+  _globals['_OUTPUTFINISHED']._serialized_end=2022
+  _globals['_FINISHED']._serialized_start=2025
+  _globals['_FINISHED']._serialized_end=2257
+  _globals['_MATCHEDSTOP']._serialized_start=2259
+  _globals['_MATCHEDSTOP']._serialized_end=2331
+  _globals['_USAGE']._serialized_start=2333
+  _globals['_USAGE']._serialized_end=2413
 # @@protoc_insertion_point(module_scope)

@@ -23,6 +23,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _SpeculationOffReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SpeculationOffReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SpeculationOffReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SPECULATION_OFF_REASON_UNSPECIFIED: _SpeculationOffReason.ValueType  # 0
+    """It is speculated for."""
+    SPECULATION_OFF_REASON_REQUESTED: _SpeculationOffReason.ValueType  # 1
+    """The request asked for none."""
+    SPECULATION_OFF_REASON_NO_PROPOSER: _SpeculationOffReason.ValueType  # 2
+    """No proposer is loaded."""
+    SPECULATION_OFF_REASON_SETTING: _SpeculationOffReason.ValueType  # 3
+    """A setting of the request cannot be honoured under speculation."""
+    SPECULATION_OFF_REASON_UNPROFITABLE: _SpeculationOffReason.ValueType  # 4
+    """On this machine it would cost more than it brings."""
+
+class SpeculationOffReason(_SpeculationOffReason, metaclass=_SpeculationOffReasonEnumTypeWrapper):
+    """Why a request is not speculated for."""
+
+SPECULATION_OFF_REASON_UNSPECIFIED: SpeculationOffReason.ValueType  # 0
+"""It is speculated for."""
+SPECULATION_OFF_REASON_REQUESTED: SpeculationOffReason.ValueType  # 1
+"""The request asked for none."""
+SPECULATION_OFF_REASON_NO_PROPOSER: SpeculationOffReason.ValueType  # 2
+"""No proposer is loaded."""
+SPECULATION_OFF_REASON_SETTING: SpeculationOffReason.ValueType  # 3
+"""A setting of the request cannot be honoured under speculation."""
+SPECULATION_OFF_REASON_UNPROFITABLE: SpeculationOffReason.ValueType  # 4
+"""On this machine it would cost more than it brings."""
+Global___SpeculationOffReason: _TypeAlias = SpeculationOffReason  # noqa: Y015
+
 class _TokenSource:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -268,6 +300,7 @@ class ResolvedSpeculation(_message.Message):
     LOOKAHEAD_FIELD_NUMBER: _builtins.int
     FIXED_FIELD_NUMBER: _builtins.int
     OFF_REASON_FIELD_NUMBER: _builtins.int
+    OFF_DETAIL_FIELD_NUMBER: _builtins.int
     mode: _settings_pb2.SpeculationMode.ValueType
     """The mode in use; SPECULATION_MODE_NONE if speculation is off."""
     proposer: _builtins.str
@@ -280,8 +313,10 @@ class ResolvedSpeculation(_message.Message):
     """Whether proposer and width stay as they are here for the whole request, as for a sampled request
     with an explicit seed. Otherwise the width adapts, up to `num_speculative_tokens`.
     """
-    off_reason: _builtins.str
-    """Why speculation is off, naming the setting concerned. Empty while it is on."""
+    off_reason: Global___SpeculationOffReason.ValueType
+    """Why speculation is off; unspecified while it is on."""
+    off_detail: _builtins.str
+    """The same in words, naming the field concerned. Empty while speculation is on."""
     def __init__(
         self,
         *,
@@ -290,11 +325,12 @@ class ResolvedSpeculation(_message.Message):
         num_speculative_tokens: _builtins.int = ...,
         lookahead: _builtins.bool = ...,
         fixed: _builtins.bool = ...,
-        off_reason: _builtins.str = ...,
+        off_reason: Global___SpeculationOffReason.ValueType = ...,
+        off_detail: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fixed", b"fixed", "lookahead", b"lookahead", "mode", b"mode", "num_speculative_tokens", b"num_speculative_tokens", "off_reason", b"off_reason", "proposer", b"proposer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fixed", b"fixed", "lookahead", b"lookahead", "mode", b"mode", "num_speculative_tokens", b"num_speculative_tokens", "off_detail", b"off_detail", "off_reason", b"off_reason", "proposer", b"proposer"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
