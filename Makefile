@@ -45,7 +45,7 @@ imports: sync ## Check which package may import which
 proto: ## Format the protos and regenerate the Python stubs
 proto: $(BUF)
 	@$(BUF) format --write proto
-	@PYTHON=$(PYTHON) scripts/generate-stubs clients/python
+	@PYTHON=$(PYTHON) scripts/generate-stubs clients/python/outrider/v1
 
 proto-check: $(BUF) ## Lint the protos, refuse breaking changes and stale stubs
 	@scripts/check-protos $(BUF)
