@@ -1,0 +1,1 @@
+"""Run bundles with ONNX Runtime on CPU."""

@@ -1,0 +1,40 @@
+"""Open a bundle's graph, and prove that it is the graph its manifest describes."""
+
+from __future__ import annotations
+
+import onnxruntime
+
+from engines.bundle.bundle import Bundle
+from service.errors import BundleError
+
+_ERRORS_ONLY = 3
+
+
+def open_session(bundle: Bundle) -> onnxruntime.InferenceSession:
+    """Load the decoder on the shared threads (`configure_threads` comes first).
+
+    Raises BundleError when ONNX Runtime refuses the graph, or when its inputs or
+    outputs are not those of the manifest.
+    """
+    options = onnxruntime.SessionOptions()
+    options.use_per_session_threads = False
+    # Patterns are remembered for each distinct shape; ragged passes have thousands.
+    options.enable_mem_pattern = False
+    options.log_severity_level = _ERRORS_ONLY
+    path = str(bundle.graph_path)
+    try:
+        session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
+    except Exception as refused:
+        raise BundleError(f"ONNX Runtime refuses the graph: {refused}", path=path) from refused
+    graph = bundle.manifest.graph
+    _compare(path, "graph.inputs", set(graph.inputs), {each.name for each in session.get_inputs()})
+    _compare(
+        path, "graph.outputs", set(graph.outputs), {each.name for each in session.get_outputs()}
+    )
+    return session
+
+
+def _compare(path: str, field: str, declared: set[str], found: set[str]) -> None:
+    if declared != found:
+        names = ", ".join(sorted(declared ^ found))
+        raise BundleError(f"graph and manifest disagree on {names}", path=path, field=field)
