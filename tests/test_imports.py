@@ -20,6 +20,7 @@ CONTRACT = (
     "service.speculation.cost",
     "service.speculation.width",
 )
+STANDARD = {*sys.stdlib_module_names, "_typeshed"}  # the latter exists for type checkers only
 GRPC = ("google", "grpc", "grpc_channelz", "grpc_health", "grpc_reflection", "grpc_status")
 
 # What a package may import beside itself and the standard library. The longest name counts.
@@ -96,7 +97,7 @@ def imported_names(nodes: Iterator[ast.AST], module: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module} imports relatively, line {node.lineno}"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in names if name.split(".")[0] not in sys.stdlib_module_names}
+    return {name for name in names if name.split(".")[0] not in STANDARD}
 
 
 def is_within(name: str, package: str) -> bool:
