@@ -375,6 +375,14 @@ class UnknownSlot(EngineError):
         self.slot = slot
 
 
+class InvalidLogits(EngineError):
+    """A row of logits cannot be sampled from; `peak` is its highest value."""
+
+    def __init__(self, peak: float) -> None:
+        super().__init__(f"logits have no finite maximum, got {peak}")
+        self.peak = peak
+
+
 class IncompatibleDraft(EngineError):
     """A draft's tokenizer or geometry does not match the target's."""
 
