@@ -1,0 +1,127 @@
+"""Passes: what is submitted for each lane, and the rows that it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engines.scripted.cache import SlotCache
+from engines.scripted.fault import FaultPlan, Operation
+from engines.scripted.law import Law, Logits
+from engines.scripted.sampling import ScriptedSampler, SparseDistribution
+from service.errors import EngineError
+from service.speculation.contract import (
+    History,
+    PrefillInput,
+    Sampler,
+    Tokens,
+    VerificationInput,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PassLane:
+    """One lane of a pass; its last `rows` inputs get a row each."""
+
+    slot: int
+    generation: int
+    checkpoint: int
+    tokens: Tokens
+    rows: int
+    history: History
+
+    @property
+    def end(self) -> int:
+        """Return the boundary behind all inputs."""
+        return self.checkpoint + len(self.tokens)
+
+    def row_history(self, row: int) -> History:
+        """Return what a row's processing may look at: the inputs after the first are proposals."""
+        proposals = self.tokens[1 : row + 1] if self.rows == len(self.tokens) else ()
+        return History(self.history.prompt, (*self.history.generated, *proposals))
+
+
+def prefill_lane(lane: PrefillInput, generation: int) -> PassLane:
+    """Return a lane of prompt tokens, with one row behind the prompt's last."""
+    rows = int(lane.is_last)
+    return PassLane(lane.slot, generation, lane.checkpoint, lane.tokens, rows, lane.history)
+
+
+def verification_lane(lane: VerificationInput, generation: int) -> PassLane:
+    """Return a lane with a row behind each of its inputs."""
+    rows = len(lane.tokens)
+    return PassLane(lane.slot, generation, lane.checkpoint, lane.tokens, rows, lane.history)
+
+
+def compute_rows(law: Law, cache: SlotCache, lane: PassLane) -> tuple[Logits, ...]:
+    """Return the lane's rows, from what the cache holds: not from what the lane believes."""
+    first = lane.end - lane.rows
+    return tuple(law.logits(cache.read(lane.slot, first + row + 1)) for row in range(lane.rows))
+
+
+class ScriptedRows:
+    """One lane's rows, processed on request."""
+
+    def __init__(self, owner: ScriptedPass, lane: PassLane, rows: tuple[Logits, ...]) -> None:
+        self._owner = owner
+        self._lane = lane
+        self._rows = rows
+
+    def distribution(self, row: int, sampler: Sampler) -> SparseDistribution:
+        """Return one processed row.
+
+        Raises:
+            EngineError: the pass was released, or it has no such row.
+        """
+        self._owner.require_readable()
+        self._owner.strike(Operation.ROWS, self._lane.slot)
+        if not 0 <= row < len(self._rows):
+            raise EngineError(f"row {row} is not among the {len(self._rows)} of its lane")
+        if not isinstance(sampler, ScriptedSampler):
+            raise EngineError(f"a scripted row cannot be processed by {type(sampler).__name__}")
+        return sampler.process(self._rows[row], self._lane.row_history(row))
+
+
+class ScriptedPass:
+    """What one submission computes; readable between a successful wait and the release."""
+
+    def __init__(self, number: int, lanes: Sequence[PassLane], faults: FaultPlan) -> None:
+        self.number = number
+        self.lanes = tuple(lanes)
+        self.seconds = 0.0
+        self._faults = faults
+        self._rows: tuple[tuple[Logits, ...], ...] = ()
+        self._was_waited_for = False
+        self._is_released = False
+
+    def run(self, law: Law, cache: SlotCache) -> None:
+        """Write every lane's inputs, then compute the rows: the device's part."""
+        for lane in self.lanes:
+            cache.write(lane.slot, lane.checkpoint, lane.tokens)
+        self._rows = tuple(compute_rows(law, cache, lane) for lane in self.lanes)
+
+    def make_readable(self) -> None:
+        """Note that the completion was waited for, and that the work succeeded."""
+        self._was_waited_for = True
+
+    def require_readable(self) -> None:
+        """Refuse to show anything before the wait or after the release."""
+        if not self._was_waited_for:
+            raise EngineError(f"pass {self.number} was read before its completion was waited for")
+        if self._is_released:
+            raise EngineError(f"pass {self.number} was read after its release")
+
+    def rows(self, lane: int) -> ScriptedRows:
+        """Return one lane's rows."""
+        self.require_readable()
+        if not 0 <= lane < len(self.lanes):
+            raise EngineError(f"pass {self.number} has no lane {lane}")
+        return ScriptedRows(self, self.lanes[lane], self._rows[lane])
+
+    def strike(self, where: Operation, slot: int) -> None:
+        """Let a fault strike a lane."""
+        self._faults.strike(where, slot)
+
+    def release(self) -> None:
+        """Make the rows invalid."""
+        self._is_released = True
