@@ -516,6 +516,13 @@ class QueueFull(ServiceError):
         self.retry_seconds = retry_seconds
 
 
+class Starting(ServiceError):
+    """The server has not yet loaded its models."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is starting")
+
+
 class Draining(ServiceError):
     """The server is shutting down and takes no new requests."""
 

@@ -59,6 +59,11 @@ class LoadedModel:
     aliases: tuple[str, ...] = ()
     observer: LifecycleObserver = ignore_lifecycle
 
+    @property
+    def vocabulary_size(self) -> int:
+        """Return how many token ids mean something; the target's rows may be padded."""
+        return min(self.text.vocabulary_size, self.target.limits.vocabulary_size)
+
 
 class ModelRegistry:
     """Finds models by name or alias; the first one is the default."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from service.errors import FieldViolation, InvalidRequest, NoChatTemplate, SettingError
+from service.errors import FieldViolation, InvalidRequest, SettingError
 from service.generation.config import (
     DEFAULT_MAX_NEW_TOKENS,
     ResolvedGenerationConfig,
@@ -20,7 +20,6 @@ from service.runtime.request import (
     ChatPrompt,
     GenerationRequest,
     Prompt,
-    ResolvedSpeculation,
     TextPrompt,
     TokenPrompt,
 )
@@ -65,6 +64,10 @@ def prepare_request(
     """
     model.observer(LifecycleStage.ADMISSION)
     config = _resolve_config(model, request)
+    ends = _end_tokens(model, request)
+    text = model.text.new_state(
+        request.stops, include_stop=request.include_stop, silent=model.eos_token_ids | ends
+    )
     prompt, max_context = _prompt_and_context(model, request)
     speculation, proposer = choose_speculation(
         model,
@@ -74,15 +77,14 @@ def prepare_request(
         fixed_width=fixed_width,
     )
     model.observer(LifecycleStage.COMPATIBILITY)
-    seed = new_seed() if request.seed is None else request.seed
     admitted = Admitted(
         request_id=request.request_id,
         model=model.name,
         config=config,
-        seed=seed,
+        seed=new_seed() if request.seed is None else request.seed,
         max_tokens=config.max_new_tokens or DEFAULT_MAX_NEW_TOKENS,
         prompt_tokens=len(prompt),
-        eos_token_ids=_end_tokens(model, request),
+        eos_token_ids=ends,
         max_context=max_context,
         speculation=speculation,
         timeout=request.timeout,
@@ -90,28 +92,30 @@ def prepare_request(
     return PreparedRequest(
         admitted=admitted,
         prompt=prompt,
-        config=_speculative_config(admitted, speculation),
-        sequence=GenerationSequence(
-            max_tokens=admitted.max_tokens,
-            eos_token_ids=admitted.eos_token_ids,
-            context_room=max_context - len(prompt),
-        ),
-        text=model.text.new_state(request.stops, include_stop=request.include_stop),
-        randomness=randomness_from_seed(seed, config.temperature),
+        config=_speculative_config(admitted),
+        sequence=_empty_sequence(admitted),
+        text=text,
+        randomness=randomness_from_seed(admitted.seed, config.temperature),
         proposer=proposer,
         component_timings=request.component_timings,
     )
 
 
-def _speculative_config(
-    admitted: Admitted, speculation: ResolvedSpeculation
-) -> SpeculativeConfig:
+def _speculative_config(admitted: Admitted) -> SpeculativeConfig:
     return SpeculativeConfig(
         max_tokens=admitted.max_tokens,
-        max_draft_tokens=max(1, speculation.num_speculative_tokens),
+        max_draft_tokens=max(1, admitted.speculation.num_speculative_tokens),
         temperature=admitted.config.temperature,
         eos_token_ids=admitted.eos_token_ids,
-        fixed_width=speculation.fixed,
+        fixed_width=admitted.speculation.fixed,
+    )
+
+
+def _empty_sequence(admitted: Admitted) -> GenerationSequence:
+    return GenerationSequence(
+        max_tokens=admitted.max_tokens,
+        eos_token_ids=admitted.eos_token_ids,
+        context_room=admitted.max_context - admitted.prompt_tokens,
     )
 
 
@@ -149,28 +153,30 @@ def _refuse(violations: Iterator[FieldViolation]) -> None:
 
 def _bounds(model: LoadedModel, request: GenerationRequest) -> Iterator[FieldViolation]:
     """Yield what can be refused before anything is tokenised."""
-    limits = model.target.limits
-    vocabulary = limits.vocabulary_size
-    ids = [
-        (f"settings.stops[{index}].token_id", stop.token_id)
-        for index, stop in enumerate(request.stops)
-        if stop.token_id is not None
-    ]
-    if request.eos_token_id is not None:
-        ids.append(("settings.eos_token_id", request.eos_token_id))
     if isinstance(request.prompt, TokenPrompt):
-        ids += [
-            (f"token_ids.ids[{index}]", token)
-            for index, token in enumerate(request.prompt.token_ids)
-        ]
-    for path, token in ids:
+        ids = request.prompt.token_ids
+        yield from _outside(model.vocabulary_size, "token_ids.ids[{}]", ids)
+    end = () if request.eos_token_id is None else (request.eos_token_id,)
+    yield from _outside(model.vocabulary_size, "settings.eos_token_id", end)
+    window, widest = request.max_context, model.target.limits.max_context
+    if window is not None and not 1 <= window <= widest:
+        yield FieldViolation("settings.max_context", f"must be 1 to {widest}, got {window}")
+    yield from _hopeless_text(model, request)
+
+
+def _outside(vocabulary: int, path: str, tokens: Tokens) -> Iterator[FieldViolation]:
+    for index, token in enumerate(tokens):
         if not 0 <= token < vocabulary:
-            yield FieldViolation(path, f"must be below the vocabulary's {vocabulary}, got {token}")
-    window = request.max_context
-    if window is not None and not 1 <= window <= limits.max_context:
-        yield FieldViolation(
-            "settings.max_context", f"must be between 1 and {limits.max_context}, got {window}"
-        )
+            description = f"must be a token id from 0 to {vocabulary - 1}, got {token}"
+            yield FieldViolation(path.format(index), description)
+
+
+def _hopeless_text(model: LoadedModel, request: GenerationRequest) -> Iterator[FieldViolation]:
+    """Yield a refusal of a text that cannot fit, before seconds are spent on its tokens."""
+    if isinstance(request.prompt, TextPrompt):
+        least = model.text.tokenizer.least_tokens(request.prompt.text)
+        if least >= model.target.limits.max_context:
+            yield _too_long("text", f"at least {least}", model.target.limits.max_context)
 
 
 def _tokenise(model: LoadedModel, prompt: Prompt) -> Tokens:
@@ -181,8 +187,6 @@ def _tokenise(model: LoadedModel, prompt: Prompt) -> Tokens:
             # An empty text stays an empty prompt, also where a leading token would be added.
             return model.text.encode(text) if text else ()
         case ChatPrompt(messages):
-            if not model.text.has_chat_template:
-                raise NoChatTemplate(model.name)
             return model.text.encode_rendered(model.text.render(messages))
 
 
@@ -191,10 +195,12 @@ def _prompt_violations(prompt: Prompt, length: int, max_context: int) -> Iterato
     if length == 0:
         yield FieldViolation(field, "must hold at least one token")
     if length >= max_context:
-        yield FieldViolation(
-            field,
-            f"has {length} tokens, which leaves no room for output in a context of {max_context}",
-        )
+        yield _too_long(field, str(length), max_context)
+
+
+def _too_long(field: str, length: str, max_context: int) -> FieldViolation:
+    description = f"has {length} tokens and leaves no room for output in {max_context}"
+    return FieldViolation(field, description)
 
 
 def _prompt_field(prompt: Prompt) -> str:

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
+from service.errors import Draining, NoSuchRequest, Starting
+from service.runtime.generation import Generation
+from service.runtime.live import LiveRequests, Reservation
 from service.runtime.models import LoadedModel, ModelRegistry
-from service.runtime.request import Admitted, ChatMessage, GenerationRequest, Message
+from service.runtime.outbox import Outbox
+from service.runtime.preparation import DEFAULT_DRAFT_TOKENS, PreparedRequest, prepare_request
+from service.runtime.request import ChatMessage, GenerationRequest
+from service.runtime.running_model import RunningModel
 from service.runtime.statistics import LiveRequest, RuntimeStatistics
+from service.runtime.ticket import Ticket
 from service.speculation.contract import Tokens
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
-    """Bounds of the runtime, each for one model; times are seconds."""
+    """Bounds of the runtime, those of queues for each model; times are seconds.
+
+    `num_speculative_tokens` is the width of a request whose width is fixed and
+    that names none.
+    """
 
     max_queued_requests: int = 256
     max_outbox_messages: int = 64
     slow_consumer_seconds: float = 10.0
     max_request_seconds: float | None = None
-
-
-class Generation:
-    """One admitted request: its resolved settings, and its messages in order."""
-
-    admitted: Admitted
-
-    def __aiter__(self) -> AsyncIterator[Message]:
-        """Yield rounds as they are published, then exactly one Ended or Failed."""
-        raise NotImplementedError
-
-    def cancel(self) -> None:
-        """Ask the request to end at its next boundary; nothing once it has ended."""
-        raise NotImplementedError
+    num_speculative_tokens: int = DEFAULT_DRAFT_TOKENS
+    preparation_threads: int = 2
 
 
 class Runtime:
@@ -42,10 +48,20 @@ class Runtime:
     def __init__(
         self,
         models: ModelRegistry,
-        options: RuntimeOptions,
+        options: RuntimeOptions = RuntimeOptions(),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        raise NotImplementedError
+        self._registry = models
+        self._options = options
+        self._clock = clock
+        self._live = LiveRequests()
+        self._running: dict[str, RunningModel] = {}
+        self._draining = False
+        self._told_serving = False
+        self._watchers: list[Callable[[bool], None]] = []
+        self._executor = ThreadPoolExecutor(options.preparation_threads, "outrider-prepare")
+
+    # -- Life ---------------------------------------------------------------
 
     async def start(self) -> None:
         """Start one engine thread for each model.
@@ -53,6 +69,66 @@ class Runtime:
         Raises:
             SettingError, UnsupportedCompletionCancellation: a model's options do not fit it.
         """
+        loop = asyncio.get_running_loop()
+
+        def stopped() -> None:
+            # A loop that has closed has nobody to tell.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._tell_serving)
+
+        self._running = {
+            model.name: RunningModel(
+                model, self._options.max_queued_requests, self._clock, self._receive, stopped
+            )
+            for model in self._registry.all()
+        }
+        for running in self._running.values():
+            running.start()
+        self._tell_serving()
+
+    async def drain(self, grace_seconds: float) -> None:
+        """Refuse new requests, let live ones end, and fail those left after the grace."""
+        self._draining = True
+        self._tell_serving()
+        for running in self._running.values():
+            running.admission.close(Draining())
+        try:
+            async with asyncio.timeout(grace_seconds):
+                await self._live.until_empty()
+        except TimeoutError:
+            for running in self._running.values():
+                running.thread.evict(Draining())
+            await self._live.until_empty()
+
+    async def stop(self) -> None:
+        """End every engine thread; live requests fail. Idempotent."""
+        self._draining = True
+        loop = asyncio.get_running_loop()
+        for running in self._running.values():
+            running.thread.stop()
+        for running in self._running.values():
+            await loop.run_in_executor(None, running.thread.join)
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._tell_serving()
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether new requests are taken: started, not draining, every engine running."""
+        threads = [running.thread for running in self._running.values()]
+        running = bool(threads) and all(thread.is_running for thread in threads)
+        return running and not self._draining
+
+    def on_serving_change(self, callback: Callable[[bool], None]) -> None:
+        """Call back on the event loop whenever `is_serving` changes."""
+        self._watchers.append(callback)
+
+    def _tell_serving(self) -> None:
+        if self.is_serving is not self._told_serving:
+            self._told_serving = self.is_serving
+            for watcher in self._watchers:
+                watcher(self._told_serving)
+
+    # -- Requests -----------------------------------------------------------
 
     async def generate(self, request: GenerationRequest) -> Generation:
         """Validate, prepare and queue a request.
@@ -62,7 +138,16 @@ class Runtime:
                 path inside the proto message `Generation`.
             ServiceError: the queue is full, or the server drains or has stopped.
         """
-        raise NotImplementedError
+        arrived = self._clock()
+        running = self._running_model(request.model)
+        running.admission.require_room()
+        request = replace(request, timeout=self._timeout(request))
+        with self._live.reserve(request.caller, request.request_id) as reservation:
+            prepared = await self._in_executor(self._preparation(running.model, request))
+            ticket = self._ticket(prepared, reservation, arrived)
+            running.admission.submit(ticket)
+            reservation.fill(ticket)
+        return Generation(ticket, running.wake, self._live.forget)
 
     def cancel(self, caller: str, request_id: str) -> None:
         """Cancel a live request of a caller.
@@ -70,10 +155,53 @@ class Runtime:
         Raises:
             NoSuchRequest: it has ended, or never was.
         """
+        reservation = self._live.find(caller, request_id)
+        if reservation is None:
+            raise NoSuchRequest(request_id)
+        reservation.cancellation.cancel()
+        for running in self._running.values():
+            running.wake()
+
+    def live_requests(self) -> tuple[LiveRequest, ...]:
+        """Return the requests that have not ended, oldest first."""
+        now = self._clock()
+        return tuple(ticket.describe(now) for ticket in self._live.tickets())
+
+    def _timeout(self, request: GenerationRequest) -> float | None:
+        limits = (request.timeout, self._options.max_request_seconds)
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def _preparation(
+        self, model: LoadedModel, request: GenerationRequest
+    ) -> Callable[[], PreparedRequest]:
+        width = self._options.num_speculative_tokens
+        return partial(prepare_request, model, request, fixed_width=width)
+
+    def _ticket(
+        self, prepared: PreparedRequest, reservation: Reservation, arrived: float
+    ) -> Ticket:
+        options, timeout = self._options, prepared.admitted.timeout
+        return Ticket(
+            prepared=prepared,
+            caller=reservation.caller,
+            outbox=Outbox(options.max_outbox_messages, options.slow_consumer_seconds, self._clock),
+            arrived=arrived,
+            deadline=None if timeout is None else arrived + timeout,
+            cancellation=reservation.cancellation,
+        )
+
+    def _receive(self, touched: tuple[Ticket, ...]) -> None:
+        """Wake the readers of what a turn brought; forget the requests that it ended."""
+        for ticket in touched:
+            ticket.outbox.notify()
+            if ticket.outbox.is_closed:
+                self._live.forget(ticket)
+
+    # -- Models -------------------------------------------------------------
 
     def models(self) -> tuple[LoadedModel, ...]:
         """Return the models, the default one first."""
-        raise NotImplementedError
+        return self._registry.all()
 
     def model(self, name: str = "") -> LoadedModel:
         """Return a model by name or alias, the default one where the name is empty.
@@ -81,40 +209,54 @@ class Runtime:
         Raises:
             UnknownModel: no model has this name.
         """
-        raise NotImplementedError
+        return self._registry.find(name)
+
+    def statistics(self, model: str = "") -> RuntimeStatistics:
+        """Return a model's statistics as of its last turn; never blocks.
+
+        Raises:
+            UnknownModel: no model has this name.
+        """
+        return self._running_model(model).statistics()
 
     async def tokenize(self, model: str, text: str, *, add_special_tokens: bool) -> Tokens:
         """Return the tokens of a text, computed off the event loop."""
-        raise NotImplementedError
+        encode = self.model(model).text.encode
+        return await self._in_executor(partial(encode, text, add_special_tokens=add_special_tokens))
 
     async def detokenize(self, model: str, tokens: Tokens, *, skip_special_tokens: bool) -> str:
-        """Return the text of tokens, computed off the event loop."""
-        raise NotImplementedError
+        """Return the text of tokens, computed off the event loop.
+
+        Raises:
+            InvalidRequest: some ids are no tokens.
+        """
+        decode = self.model(model).text.decode
+        return await self._in_executor(
+            partial(decode, tokens, skip_special_tokens=skip_special_tokens)
+        )
 
     async def render_chat(
         self, model: str, messages: tuple[ChatMessage, ...]
     ) -> tuple[str, Tokens]:
-        """Return a conversation as prompt text and its tokens, computed off the event loop."""
-        raise NotImplementedError
+        """Return a conversation as prompt text and its tokens, computed off the event loop.
 
-    def statistics(self, model: str = "") -> RuntimeStatistics:
-        """Return a model's statistics as of its last turn; never blocks."""
-        raise NotImplementedError
+        Raises:
+            NoChatTemplate: the model has none.
+            InvalidRequest: the template refuses the conversation.
+        """
+        text = self.model(model).text
 
-    def live_requests(self) -> tuple[LiveRequest, ...]:
-        """Return the requests that have not ended, oldest first."""
-        raise NotImplementedError
+        def render() -> tuple[str, Tokens]:
+            rendered = text.render(messages)
+            return rendered, text.encode_rendered(rendered)
 
-    @property
-    def is_serving(self) -> bool:
-        """Whether new requests are taken: started, not draining, every engine running."""
-        raise NotImplementedError
+        return await self._in_executor(render)
 
-    def on_serving_change(self, callback: Callable[[bool], None]) -> None:
-        """Call back on the event loop whenever `is_serving` changes."""
+    def _running_model(self, name: str) -> RunningModel:
+        model = self._registry.find(name)
+        if model.name not in self._running:
+            raise Starting
+        return self._running[model.name]
 
-    async def drain(self, grace_seconds: float) -> None:
-        """Refuse new requests, let live ones end, and fail those left after the grace."""
-
-    async def stop(self) -> None:
-        """End every engine thread; live requests fail. Idempotent."""
+    async def _in_executor(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)

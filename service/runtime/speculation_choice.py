@@ -19,9 +19,7 @@ from service.speculation.capability import (
 )
 from service.speculation.contract import ProposerTraits, TargetLimits
 
-_OWN_WEIGHTS = frozenset(
-    {SpeculationMode.MTP, SpeculationMode.EAGLE3, SpeculationMode.SHARED_KV}
-)
+_OWN_WEIGHTS = frozenset({SpeculationMode.MTP, SpeculationMode.EAGLE3, SpeculationMode.SHARED_KV})
 
 
 def choose_speculation(

@@ -1,37 +1,73 @@
-"""What the runtime asks of a model's text side; `service.text` provides it."""
+"""A model's text side in one place: its tokenizer, its chat template and its text states."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
+from service.errors import NoChatTemplate
 from service.runtime.request import ChatMessage, Stop
 from service.speculation.contract import Tokens
 from service.speculation.publication import TextState
+from service.text.chat import ChatTemplate
+from service.text.state import GeneratedText, TextRules
+from service.text.stops import compile_stops
+from service.text.tokenizer import Tokenizer
 
 
-class ModelText(Protocol):
-    """A model's tokenizer, chat template and decoder; safe to call from any thread."""
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """Encodes, renders and decodes for one model; safe to call from any thread."""
+
+    model: str
+    tokenizer: Tokenizer
+    template: ChatTemplate | None = None
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Return the number of token ids."""
+        return self.tokenizer.vocabulary.size
 
     @property
     def has_chat_template(self) -> bool:
         """Whether conversations can be rendered."""
+        return self.template is not None
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> Tokens:
         """Return the tokens of plain text, which never spells a special token."""
+        return self.tokenizer.encode_text(text, add_special=add_special_tokens)
 
     def decode(self, tokens: Tokens, *, skip_special_tokens: bool = True) -> str:
-        """Return the text of tokens; bytes that are no UTF-8 become U+FFFD."""
+        """Return the text of tokens; bytes that are no UTF-8 become U+FFFD.
+
+        Raises:
+            InvalidRequest: some ids are no tokens.
+        """
+        return self.tokenizer.decode(tokens, skip_special=skip_special_tokens)
 
     def render(self, messages: Sequence[ChatMessage]) -> str:
         """Return the prompt of a conversation.
 
         Raises:
+            NoChatTemplate: the model has none.
             InvalidRequest: the template refuses the conversation.
         """
+        if self.template is None:
+            raise NoChatTemplate(self.model)
+        return self.template.render(messages)
 
     def encode_rendered(self, text: str) -> Tokens:
         """Return the tokens of a rendered conversation, special tokens parsed."""
+        return self.tokenizer.encode_markup(text)
 
-    def new_state(self, stops: Sequence[Stop], *, include_stop: bool) -> TextState:
-        """Return the text state of a new output."""
+    def new_state(
+        self, stops: Sequence[Stop], *, include_stop: bool, silent: frozenset[int]
+    ) -> TextState:
+        """Return the text state of a new output; `silent` tokens add no text.
+
+        Raises:
+            InvalidRequest: a stop is refused.
+        """
+        vocabulary = self.tokenizer.vocabulary
+        compiled = compile_stops(stops, vocabulary, "settings.stops")
+        return GeneratedText(TextRules(vocabulary, compiled, include_stop, silent))
