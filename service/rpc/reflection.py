@@ -1,0 +1,52 @@
+"""Server reflection, v1alpha and v1: the same messages under two package names.
+
+grpcio-reflection has only v1alpha; v1 is described here by the same file with
+the package renamed, and served by the same code, whose bytes are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool
+from grpc import aio
+from grpc_reflection.v1alpha import reflection_pb2
+from grpc_reflection.v1alpha.reflection import SERVICE_NAME as V1ALPHA
+from grpc_reflection.v1alpha.reflection import aio as reflection_aio
+
+V1 = "grpc.reflection.v1.ServerReflection"
+METHOD = "ServerReflectionInfo"
+
+
+def add_reflection(server: aio.Server, services: Sequence[str]) -> None:
+    """Describe the services, and reflection itself, to whoever asks."""
+    _describe_v1()
+    servicer = reflection_aio.ReflectionServicer((*services, V1ALPHA, V1))
+    handler = grpc.stream_stream_rpc_method_handler(
+        servicer.ServerReflectionInfo,
+        reflection_pb2.ServerReflectionRequest.FromString,
+        reflection_pb2.ServerReflectionResponse.SerializeToString,
+    )
+    server.add_generic_rpc_handlers(
+        tuple(
+            grpc.method_handlers_generic_handler(name, {METHOD: handler}) for name in (V1ALPHA, V1)
+        )
+    )
+
+
+def _describe_v1() -> None:
+    """Add reflection v1 to the descriptors that reflection serves; again is the same."""
+    file = descriptor_pb2.FileDescriptorProto()
+    reflection_pb2.DESCRIPTOR.CopyToProto(file)
+    old = f".{file.package}."
+    file.package = V1.rpartition(".")[0]
+    file.name = f"{file.package.replace('.', '/')}/reflection.proto"
+    new = f".{file.package}."
+    for message in file.message_type:
+        for field in message.field:
+            field.type_name = field.type_name.replace(old, new)
+    for method in file.service[0].method:
+        method.input_type = method.input_type.replace(old, new)
+        method.output_type = method.output_type.replace(old, new)
+    descriptor_pool.Default().Add(file)
