@@ -55,9 +55,7 @@ class CostCurve:
 
     def milliseconds(self, lanes: int, rows: int) -> float:
         """Return the cost of a pass of `lanes` lanes with `rows` rows each, interpolated."""
-        by_lanes = tuple(
-            (curve.lanes, _interpolate(curve.points, rows)) for curve in self.curves
-        )
+        by_lanes = tuple((curve.lanes, _interpolate(curve.points, rows)) for curve in self.curves)
         return _interpolate(by_lanes, lanes)
 
     def by_width(

@@ -1,0 +1,1 @@
+"""From rows of logits to distributions: penalties, temperature, truncation."""
