@@ -55,11 +55,10 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class FeedForward:
-    """`down(silu(gate(x)) * up(x))`."""
+    """`down(silu(gate(x)) * up(x))`; `opening` stacks gate and up."""
 
     norm: Norm
-    gate: Linear
-    up: Linear
+    opening: Linear
     down: Linear
 
 
@@ -123,8 +122,7 @@ def _llama_layer(index: int) -> Layer:
         ),
         feed_forward=FeedForward(
             norm=Norm(name("feed_forward.norm")),
-            gate=Linear((name("feed_forward.gate"),)),
-            up=Linear((name("feed_forward.up"),)),
+            opening=Linear((name("feed_forward.gate"), name("feed_forward.up"))),
             down=Linear((name("feed_forward.down"),)),
         ),
     )

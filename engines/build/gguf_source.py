@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-
 from typing import TypeVar
 
 import gguf
@@ -150,7 +149,7 @@ def _gguf_name(name: str) -> str:
 
 
 def _separate_rotary_halves(weight: Floats, heads: int) -> Floats:
-    """Undo GGUF's interleaving of rotary pairs: `[heads, half, 2, in]` to `[heads, 2, half, in]`."""
+    """Undo GGUF's interleaving of rotary pairs: axes `half, 2` of each head become `2, half`."""
     outputs, inputs = weight.shape
     pairs = weight.reshape(heads, outputs // heads // 2, 2, inputs)
     return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(outputs, inputs)

@@ -11,7 +11,7 @@ for no padded row outside attention.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -115,8 +115,10 @@ class _Emitter:
         for index, layer in enumerate(self._description.layers):
             normed, stream = self._normalise(layer.attention.norm, stream)
             attended = self._attend(index, layer.attention, normed, (routing, rotary))
-            normed, stream = self._normalise(layer.feed_forward.norm, replace(stream, pending=attended))
-            stream = replace(stream, pending=self._feed_forward(index, layer.feed_forward, normed))
+            stream = Stream(stream.residual, attended)
+            normed, stream = self._normalise(layer.feed_forward.norm, stream)
+            opened = self._feed_forward(index, layer.feed_forward, normed)
+            stream = Stream(stream.residual, opened)
             if index in self._options.hidden_after_layers:
                 stream = self._expose(f"hidden_{index}", stream)
             layer_done()
@@ -199,8 +201,9 @@ class _Emitter:
 
     def _feed_forward(self, index: int, block: FeedForward, rows: str) -> str:
         graph, name = self._graph, f"layers.{index}.feed_forward"
-        gate = self._projections.apply(f"{name}.gate", rows, block.gate)
-        up = self._projections.apply(f"{name}.up", rows, block.up)
+        both = self._projections.apply(f"{name}.both", rows, block.opening)
+        halves = graph.constant(np.array([self._geometry.feed_forward_width] * 2, np.int64))
+        gate, up = graph.split((f"{name}.gate", f"{name}.up"), both, halves, axis=1)
         (opened,) = graph.contrib("QuickGelu", [f"{name}.opened"], [gate], alpha=1.0)
         product = graph.node("Mul", f"{name}.product", [opened, up])
         return self._projections.apply(f"{name}.down", product, block.down)

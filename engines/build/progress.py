@@ -20,11 +20,11 @@ from rich.progress import (
 class BuildProgress(Protocol):
     """Is told what a build is doing."""
 
-    def stage(self, title: str, total: int) -> None:
+    def stage(self, title: str, total: int, /) -> None:
         """Begin a stage of `total` units; the previous stage is complete."""
         ...
 
-    def advance(self, units: int = 1) -> None:
+    def advance(self, units: int = 1, /) -> None:
         """Count units of the current stage as done."""
         ...
 
@@ -32,10 +32,10 @@ class BuildProgress(Protocol):
 class SilentProgress:
     """Shows nothing."""
 
-    def stage(self, title: str, total: int) -> None:
+    def stage(self, _title: str, _total: int) -> None:
         return
 
-    def advance(self, units: int = 1) -> None:
+    def advance(self, _units: int = 1) -> None:
         return
 
 

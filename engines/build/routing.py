@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.build.onnx_graph import GraphWriter
 from engines.bundle.geometry import Geometry
+
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,77 +45,71 @@ def add_routing(graph: GraphWriter, geometry: Geometry) -> Routing:
     packed row; `positions` [B, S]; `mask` [B, 1, S, T], added to the scores;
     `write` [B].
     """
-    spread = graph.input("spread", "int64", ("B", "S"))
-    places = graph.input("places", "int64", ("N",))
-    positions = graph.input("positions", "int64", ("B", "S"))
-    mask = graph.input("mask", "float32", ("B", 1, "S", "T"))
-    write = graph.input("write", "int64", ("B",))
-    maths = _Integers(graph)
-    group = geometry.queries_per_kv_head
-    heads = geometry.query_heads + 2 * geometry.kv_heads
-    rows = maths.multiply("routing.rows", spread, heads)
-    length = graph.node("Shape", "routing.length", [spread], start=1, end=2)
-    return Routing(
-        rotated=_rotated(graph, maths, rows, geometry),
-        values=_values(graph, maths, rows, geometry),
-        merged=_merged(graph, maths, (places, length), geometry),
-        positions=graph.node("Concat", "routing.positions", [positions] * (group + 1), axis=1),
-        sizes=graph.node(
-            "Concat",
-            "routing.sizes",
-            [maths.multiply("routing.query_length", length, group), length],
-            axis=0,
-        ),
-        mask=graph.node("Concat", "routing.mask", [mask] * group, axis=2),
-        write=write,
-    )
+    return _Router(graph, geometry).route()
 
 
-def _rotated(graph: GraphWriter, maths: _Integers, rows: str, geometry: Geometry) -> str:
-    kv, group = geometry.kv_heads, geometry.queries_per_kv_head
-    queries = np.arange(geometry.query_heads).reshape(kv, group)
-    keys = geometry.query_heads + np.arange(kv).reshape(kv, 1)
-    heads = np.concatenate([queries, keys], axis=1)[None, :, :, None]
-    spread = maths.reshape("routing.rows_by_head", rows, (0, 1, 1, -1))
-    vectors = maths.add("routing.rotated_by_head", spread, heads)
-    return maths.reshape("routing.rotated", vectors, (0, kv, -1))
-
-
-def _values(graph: GraphWriter, maths: _Integers, rows: str, geometry: Geometry) -> str:
-    first = geometry.query_heads + geometry.kv_heads
-    heads = (first + np.arange(geometry.kv_heads))[None, :, None]
-    spread = graph.node("Unsqueeze", "routing.rows_by_value", [rows, maths.constant(np.array([1]))])
-    return maths.add("routing.values", spread, heads)
-
-
-def _merged(
-    graph: GraphWriter, maths: _Integers, inputs: tuple[str, str], geometry: Geometry
-) -> str:
-    """`(b * Q + h) * S + s`, with b and s from the flat place."""
-    places, length = inputs
-    column = maths.reshape("routing.place", places, (-1, 1))
-    lane = graph.node("Div", "routing.lane", [column, length])
-    row = graph.node("Mod", "routing.row", [column, length])
-    first = maths.multiply("routing.lane_heads", lane, geometry.query_heads)
-    head = maths.add("routing.head", first, np.arange(geometry.query_heads)[None, :])
-    start = graph.node("Mul", "routing.head_start", [head, length])
-    return graph.node("Add", "routing.merged", [start, row])
-
-
-class _Integers:
-    """Integer arithmetic with constants, to keep the formulas above readable."""
-
-    def __init__(self, graph: GraphWriter) -> None:
+class _Router:
+    def __init__(self, graph: GraphWriter, geometry: Geometry) -> None:
         self._graph = graph
+        self._geometry = geometry
 
-    def constant(self, values: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> str:
+    def route(self) -> Routing:
+        graph, group = self._graph, self._geometry.queries_per_kv_head
+        spread = graph.input("spread", "int64", ("B", "S"))
+        places = graph.input("places", "int64", ("N",))
+        positions = graph.input("positions", "int64", ("B", "S"))
+        mask = graph.input("mask", "float32", ("B", 1, "S", "T"))
+        write = graph.input("write", "int64", ("B",))
+        heads = self._geometry.query_heads + 2 * self._geometry.kv_heads
+        first = self._multiply("routing.first_vectors", spread, heads)
+        length = graph.node("Shape", "routing.length", [spread], start=1, end=2)
+        query_length = self._multiply("routing.query_length", length, group)
+        return Routing(
+            rotated=self._rotated(first),
+            values=self._values(first),
+            merged=self._merged(places, length),
+            positions=graph.node("Concat", "routing.positions", [positions] * (group + 1), axis=1),
+            sizes=graph.node("Concat", "routing.sizes", [query_length, length], axis=0),
+            mask=graph.node("Concat", "routing.mask", [mask] * group, axis=2),
+            write=write,
+        )
+
+    def _rotated(self, first: str) -> str:
+        """`[B, 1, 1, S]` plus `[1, KV, G + 1, 1]`, the last two axes joined."""
+        kv, group = self._geometry.kv_heads, self._geometry.queries_per_kv_head
+        queries = np.arange(self._geometry.query_heads).reshape(kv, group)
+        keys = self._geometry.query_heads + np.arange(kv).reshape(kv, 1)
+        heads = np.concatenate([queries, keys], axis=1)[None, :, :, None]
+        by_head = self._reshape("routing.vectors_by_head", first, (0, 1, 1, -1))
+        vectors = self._add("routing.rotated_by_head", by_head, heads)
+        return self._reshape("routing.rotated", vectors, (0, kv, -1))
+
+    def _values(self, first: str) -> str:
+        """`[B, 1, S]` plus `[1, KV, 1]`."""
+        kv = self._geometry.kv_heads
+        heads = self._geometry.query_heads + kv + np.arange(kv)
+        by_value = self._reshape("routing.vectors_by_value", first, (0, 1, -1))
+        return self._add("routing.values", by_value, heads[None, :, None])
+
+    def _merged(self, places: str, length: str) -> str:
+        """`(b * Q + h) * S + s`, with b and s from the flat place."""
+        heads = self._geometry.query_heads
+        column = self._reshape("routing.place", places, (-1, 1))
+        lane = self._graph.node("Div", "routing.lane", [column, length])
+        row = self._graph.node("Mod", "routing.row", [column, length])
+        lane_heads = self._multiply("routing.lane_heads", lane, heads)
+        head = self._add("routing.head", lane_heads, np.arange(heads)[None, :])
+        start = self._graph.node("Mul", "routing.head_start", [head, length])
+        return self._graph.node("Add", "routing.merged", [start, row])
+
+    def _multiply(self, name: str, value: str, factor: int) -> str:
+        return self._graph.node("Mul", name, [value, self._constant(np.array([factor]))])
+
+    def _add(self, name: str, value: str, terms: Integers) -> str:
+        return self._graph.node("Add", name, [value, self._constant(terms)])
+
+    def _reshape(self, name: str, value: str, shape: tuple[int, ...]) -> str:
+        return self._graph.node("Reshape", name, [value, self._constant(np.array(shape))])
+
+    def _constant(self, values: Integers) -> str:
         return self._graph.constant(values.astype(np.int64))
-
-    def multiply(self, name: str, value: str, factor: int) -> str:
-        return self._graph.node("Mul", name, [value, self.constant(np.array([factor]))])
-
-    def add(self, name: str, value: str, terms: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> str:
-        return self._graph.node("Add", name, [value, self.constant(terms)])
-
-    def reshape(self, name: str, value: str, shape: tuple[int, ...]) -> str:
-        return self._graph.node("Reshape", name, [value, self.constant(np.array(shape))])

@@ -60,13 +60,12 @@ def tokenizer_from_gguf(model: GgufModel) -> BuiltTokenizer:
 
 
 def _add_special_tokens(tokenizer: Tokenizer, vocabulary: list[str], types: list[int]) -> None:
-    kinds = list(zip(vocabulary, types, strict=True))
-    tokenizer.add_special_tokens(
-        [AddedToken(text, special=True, normalized=False) for text, kind in kinds if kind == _CONTROL]
-    )
-    tokenizer.add_tokens(
-        [AddedToken(text, normalized=False) for text, kind in kinds if kind == _USER_DEFINED]
-    )
+    def added(kind: int) -> list[AddedToken]:
+        texts = [text for text, each in zip(vocabulary, types, strict=True) if each == kind]
+        return [AddedToken(text, normalized=False, special=kind == _CONTROL) for text in texts]
+
+    tokenizer.add_special_tokens(added(_CONTROL))
+    tokenizer.add_tokens(added(_USER_DEFINED))
 
 
 def _special_tokens(model: GgufModel) -> SpecialTokens:

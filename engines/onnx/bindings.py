@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
@@ -48,14 +47,10 @@ class RangeBinding:
         self._session.run_with_iobinding(self._binding)
 
     def _bind_input(self, name: str, array: NDArray[Any]) -> None:
-        self._binding.bind_input(
-            name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data
-        )
+        self._binding.bind_input(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
     def _bind_output(self, name: str, array: NDArray[Any]) -> None:
-        self._binding.bind_output(
-            name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data
-        )
+        self._binding.bind_output(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
 
 class Bindings:
