@@ -50,8 +50,8 @@ def joined_rounds(first: PublishedRound, second: PublishedRound) -> PublishedRou
 class Outbox:
     """Bounded messages of one request.
 
-    `put` and `close` belong to the engine thread and never wait; `get` and
-    `notify` belong to the event loop. When `capacity` rounds are unread, later
+    `put` and `close` belong to the engine thread and never wait; `take`, `get`
+    and `notify` belong to the event loop. When `capacity` rounds are unread, later
     ones are joined to the last, so that a reader who lags holds at most one
     request's tokens; one who leaves it full for longer than `patience` seconds
     is given up.
@@ -102,15 +102,16 @@ class Outbox:
         self._ready.set()
 
     async def get(self) -> Message:
-        """Return the next message, waiting for one; the last one is returned again and again."""
-        while (message := self._take()) is None:
+        """Return the next message, waiting for one."""
+        while (message := self.take()) is None:
             # An append is always followed by a notify on this very loop, so
             # none can slip in between the look and the clear.
             self._ready.clear()
             await self._ready.wait()
         return message
 
-    def _take(self) -> Message | None:
+    def take(self) -> Message | None:
+        """Return the next message if there is one; the last one again and again."""
         with self._lock:
             self._full_since = None
             return self._rounds.popleft() if self._rounds else self._last

@@ -30,7 +30,6 @@ from service.speculation.options import SpeculativeConfig
 from service.speculation.publication import TextState
 
 _MOST_VIOLATIONS = 16
-DEFAULT_DRAFT_TOKENS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def prepare_request(
     model: LoadedModel,
     request: GenerationRequest,
     *,
-    fixed_width: int = DEFAULT_DRAFT_TOKENS,
+    fixed_width: int,
     new_seed: Callable[[], int] = fresh_seed,
 ) -> PreparedRequest:
     """Check and resolve a request for a model; touches neither engine nor cache.

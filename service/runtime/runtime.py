@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -16,30 +16,15 @@ from service.runtime.generation import Generation
 from service.runtime.live import LiveRequests, Reservation
 from service.runtime.models import LoadedModel, ModelRegistry
 from service.runtime.outbox import Outbox
-from service.runtime.preparation import DEFAULT_DRAFT_TOKENS, PreparedRequest, prepare_request
+from service.runtime.preparation import PreparedRequest, prepare_request
 from service.runtime.request import ChatMessage, GenerationRequest
 from service.runtime.running_model import RunningModel
+from service.runtime.settings import RuntimeOptions
 from service.runtime.statistics import LiveRequest, RuntimeStatistics
 from service.runtime.ticket import Ticket
 from service.speculation.contract import Tokens
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimeOptions:
-    """Bounds of the runtime, those of queues for each model; times are seconds.
-
-    `num_speculative_tokens` is the width of a request whose width is fixed and
-    that names none.
-    """
-
-    max_queued_requests: int = 256
-    max_outbox_messages: int = 64
-    slow_consumer_seconds: float = 10.0
-    max_request_seconds: float | None = None
-    num_speculative_tokens: int = DEFAULT_DRAFT_TOKENS
-    preparation_threads: int = 2
 
 
 class Runtime:
@@ -48,18 +33,18 @@ class Runtime:
     def __init__(
         self,
         models: ModelRegistry,
-        options: RuntimeOptions = RuntimeOptions(),
+        options: RuntimeOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._registry = models
-        self._options = options
+        self._options = options or RuntimeOptions()
         self._clock = clock
         self._live = LiveRequests()
         self._running: dict[str, RunningModel] = {}
         self._draining = False
         self._told_serving = False
         self._watchers: list[Callable[[bool], None]] = []
-        self._executor = ThreadPoolExecutor(options.preparation_threads, "outrider-prepare")
+        self._executor = ThreadPoolExecutor(self._options.preparation_threads, "outrider-prepare")
 
     # -- Life ---------------------------------------------------------------
 
