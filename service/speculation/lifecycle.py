@@ -28,12 +28,8 @@ TERMINAL = frozenset({RequestStatus.COMPLETED, RequestStatus.CANCELLED, RequestS
 _S = RequestStatus
 _NORMAL_EDGES: dict[RequestStatus, frozenset[RequestStatus]] = {
     _S.PREFILL: frozenset({_S.READY_TO_DRAFT, _S.COMPLETED, _S.CANCELLED}),
-    _S.READY_TO_DRAFT: frozenset(
-        {_S.READY_TO_SUBMIT_VERIFICATION, _S.COMPLETED, _S.CANCELLED}
-    ),
-    _S.READY_TO_SUBMIT_VERIFICATION: frozenset(
-        {_S.TARGET_VERIFICATION_IN_FLIGHT, _S.CANCELLED}
-    ),
+    _S.READY_TO_DRAFT: frozenset({_S.READY_TO_SUBMIT_VERIFICATION, _S.COMPLETED, _S.CANCELLED}),
+    _S.READY_TO_SUBMIT_VERIFICATION: frozenset({_S.TARGET_VERIFICATION_IN_FLIGHT, _S.CANCELLED}),
     _S.TARGET_VERIFICATION_IN_FLIGHT: frozenset(
         {_S.OPTIMISTIC_DRAFT_RUNNING, _S.VERIFICATION_RESOLUTION}
     ),
@@ -42,9 +38,7 @@ _NORMAL_EDGES: dict[RequestStatus, frozenset[RequestStatus]] = {
     _S.VERIFICATION_RESOLUTION: frozenset({_S.READY_TO_DRAFT, _S.COMPLETED, _S.CANCELLED}),
 }
 EDGES: dict[RequestStatus, frozenset[RequestStatus]] = {
-    status: frozenset()
-    if status in TERMINAL
-    else _NORMAL_EDGES[status] | {RequestStatus.FAILED}
+    status: frozenset() if status in TERMINAL else _NORMAL_EDGES[status] | {RequestStatus.FAILED}
     for status in RequestStatus
 }
 

@@ -51,9 +51,7 @@ def decide_reuse(
     return ReuseDecision.MATCHED_RETAINED
 
 
-def discard(
-    branch: OptimisticBranch | None, statistics: SequenceStatistics
-) -> SequenceStatistics:
+def discard(branch: OptimisticBranch | None, statistics: SequenceStatistics) -> SequenceStatistics:
     """Count a branch as thrown away."""
     if branch is None:
         return statistics

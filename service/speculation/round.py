@@ -115,6 +115,4 @@ class SpeculativeRound:
             raise InvalidRoundTransition
 
     def _with_tail(self, tail: Tail, token: int, *, terminal: bool) -> SpeculativeRound:
-        return replace(
-            self, committed=(*self.committed, token), tail=tail, terminal=terminal
-        )
+        return replace(self, committed=(*self.committed, token), tail=tail, terminal=terminal)

@@ -170,16 +170,12 @@ class Schedule:
         lanes = self._draftable(candidates)
         if lanes:
             return Draft(lanes, cross_request=True)
-        ended = sorted(
-            {c.pass_id for c in candidates if c.pass_id is not None and c.pass_ended}
-        )
+        ended = sorted({c.pass_id for c in candidates if c.pass_id is not None and c.pass_ended})
         return Resolve(ended[0]) if ended else Wait()
 
     def _may_branch(self, candidates: Sequence[Candidate]) -> bool:
         branched = {
-            c.pass_id
-            for c in candidates
-            if c.status is RequestStatus.OPTIMISTIC_DRAFT_READY
+            c.pass_id for c in candidates if c.status is RequestStatus.OPTIMISTIC_DRAFT_READY
         }
         return len(branched) < self.options.max_optimistic_branches
 
@@ -236,9 +232,7 @@ class Schedule:
         return sorted(among, key=lambda index: (index - self._cursor) % size)
 
 
-def _indices(
-    candidates: Sequence[Candidate], predicate: Callable[[Candidate], bool]
-) -> list[int]:
+def _indices(candidates: Sequence[Candidate], predicate: Callable[[Candidate], bool]) -> list[int]:
     return [index for index, candidate in enumerate(candidates) if predicate(candidate)]
 
 

@@ -224,9 +224,7 @@ def _judge_prefill(entry: _Entry, output: PassOutput) -> None:
     is_last = prefill.consumed + prefill.length == len(entry.lane.request.prompt)
     if is_last and not entry.cancelling:
         rows = output.rows(entry.flight.index)
-        entry.resolved = resolve_single(
-            rows, entry.lane.state, TokenSource.PREFILL, prefill.length
-        )
+        entry.resolved = resolve_single(rows, entry.lane.state, TokenSource.PREFILL, prefill.length)
 
 
 def _judge_verification(entry: _Entry, output: PassOutput, options: SchedulerOptions) -> None:

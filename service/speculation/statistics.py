@@ -77,9 +77,7 @@ class SequenceStatistics:
             draft_context_time=self.draft_context_time + timings.draft_context,
             draft_assistant_time=self.draft_assistant_time + timings.draft_assistant,
             draft_head_time=self.draft_head_time + timings.draft_head,
-            target_verification_time=(
-                self.target_verification_time + timings.target_verification
-            ),
+            target_verification_time=(self.target_verification_time + timings.target_verification),
         )
 
     def with_lookahead_decision(self, options: SchedulerOptions) -> SequenceStatistics:

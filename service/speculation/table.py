@@ -307,9 +307,7 @@ class RequestTable:
         for lane, drafted in zip(lanes, before, strict=True):
             if lane.statistics.draft_tokens > drafted:
                 count = lane.statistics.cross_request_draft_opportunities + 1
-                lane.statistics = replace(
-                    lane.statistics, cross_request_draft_opportunities=count
-                )
+                lane.statistics = replace(lane.statistics, cross_request_draft_opportunities=count)
         return True
 
     def _ticket(self) -> PassTicket:
@@ -334,5 +332,5 @@ class RequestTable:
             if proposer is not None:
                 try:
                     proposer.close(lane.request.slot)
-                except Exception:
+                except Exception:  # noqa: BLE001 - the lane has ended; its proposer's fault is logged
                     _log.exception("proposer %s could not close a lane", proposer.traits.name)
