@@ -4,6 +4,7 @@ import pytest
 
 from service.speculation.contract import Target
 from tests.contract.engines import ENGINES, SLOW_ENGINES, EngineCase, SlowEngineCase
+from tests.contract.proposers import PROPOSERS, ProposerCase
 
 
 @pytest.fixture(params=ENGINES, ids=lambda case: case.name)
@@ -23,4 +24,11 @@ def target(engine: EngineCase) -> Target:
 def slow(request: pytest.FixtureRequest) -> SlowEngineCase:
     """An engine whose passes can outlive a wait."""
     case: SlowEngineCase = request.param
+    return case
+
+
+@pytest.fixture(params=PROPOSERS, ids=lambda case: case.name)
+def drafter(request: pytest.FixtureRequest) -> ProposerCase:
+    """A proposer under test."""
+    case: ProposerCase = request.param
     return case
