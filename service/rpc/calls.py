@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from hashlib import blake2b
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import grpc
 from google.rpc.status_pb2 import Status as StatusMessage
@@ -18,8 +18,8 @@ from grpc import aio
 from service.errors import Status
 from service.rpc.errors import status_of, trailers
 
-Context = aio.ServicerContext[Any, Any]
-Handler = grpc.RpcMethodHandler[Any, Any]
+Context: TypeAlias = "aio.ServicerContext[Any, Any]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 
 CODES = {code.value[0]: code for code in grpc.StatusCode}
 QUIET_PACKAGES = ("/grpc.health.", "/grpc.reflection.")

@@ -39,14 +39,15 @@ def _describe_v1() -> None:
     """Add reflection v1 to the descriptors that reflection serves; again is the same."""
     file = descriptor_pb2.FileDescriptorProto()
     reflection_pb2.DESCRIPTOR.CopyToProto(file)
-    old = f".{file.package}."
-    file.package = V1.rpartition(".")[0]
-    file.name = f"{file.package.replace('.', '/')}/reflection.proto"
-    new = f".{file.package}."
-    for message in file.message_type:
-        for field in message.field:
-            field.type_name = field.type_name.replace(old, new)
-    for method in file.service[0].method:
-        method.input_type = method.input_type.replace(old, new)
-        method.output_type = method.output_type.replace(old, new)
+    old, new = file.package, V1.rpartition(".")[0]
+    file.package = new
+    file.name = f"{new.replace('.', '/')}/reflection.proto"
+    references = [
+        *((field, "type_name") for message in file.message_type for field in message.field),
+        *((method, "input_type") for method in file.service[0].method),
+        *((method, "output_type") for method in file.service[0].method),
+    ]
+    for holder, name in references:
+        if holder.HasField(name):
+            setattr(holder, name, getattr(holder, name).replace(f".{old}.", f".{new}."))
     descriptor_pool.Default().Add(file)

@@ -1,0 +1,117 @@
+"""A real server on a free port over the scripted engine, held and let go by hand."""
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+
+from grpc import aio
+
+from engines.scripted.law import HashLaw
+from engines.scripted.model import ScriptedSettings, scripted_model
+from outrider.v1 import generation_pb2, settings_pb2
+from outrider.v1.generation_service_pb2_grpc import GenerationServiceStub
+from outrider.v1.model_service_pb2_grpc import ModelServiceStub
+from outrider.v1.scheduler_service_pb2_grpc import SchedulerServiceStub
+from service.rpc.options import ServerOptions
+from service.rpc.server import Server
+from service.runtime.models import LoadedModel, LoadedProposer, ModelRegistry
+from service.runtime.request import SpeculationMode
+from service.runtime.runtime import Runtime, RuntimeOptions
+from service.runtime.text import ModelText
+from service.speculation.capability import DraftSource, Ready
+from service.speculation.observer import LifecycleStage
+from service.text.chat import ChatTemplate
+from service.text.tokenizer import parse_tokenizer
+
+SCRIPTED = ScriptedSettings(law=HashLaw(), max_context=128)
+HOST = "127.0.0.1"
+TOKEN = "a"
+
+
+class Gate:
+    """A lifecycle observer that holds the engine thread before a pass while it is closed."""
+
+    def __init__(self) -> None:
+        self._open = threading.Event()
+        self._open.set()
+
+    def __call__(self, stage: LifecycleStage) -> None:
+        if stage is LifecycleStage.EXECUTION:
+            self._open.wait()
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        self._open.clear()
+        try:
+            yield
+        finally:
+            self._open.set()
+
+
+def loaded(settings: ScriptedSettings = SCRIPTED, gate: Gate | None = None) -> LoadedModel:
+    scripted = scripted_model(settings)
+    tokenizer = parse_tokenizer(scripted.tokenizer_json, "scripted")
+    template = ChatTemplate(
+        scripted.chat_template,
+        path=scripted.name,
+        bos_token=scripted.bos_token,
+        eos_token=scripted.eos_token,
+    )
+    return LoadedModel(
+        name=scripted.name,
+        target=scripted.target,
+        text=ModelText(scripted.name, tokenizer, template),
+        eos_token_ids=scripted.eos_token_ids,
+        proposers=tuple(
+            LoadedProposer(name, SpeculationMode.DRAFT_MODEL, proposer)
+            for name, proposer in scripted.proposers.items()
+        ),
+        defaults=scripted.defaults,
+        capability=Ready(DraftSource.SEPARATE),
+        observer=gate or Gate(),
+    )
+
+
+@dataclass
+class Served:
+    """A running server, and stubs on one channel to it."""
+
+    server: Server
+    runtime: Runtime
+    port: int
+    channel: aio.Channel
+    generation: GenerationServiceStub = field(init=False)
+    models: ModelServiceStub = field(init=False)
+    scheduler: SchedulerServiceStub = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.generation = GenerationServiceStub(self.channel)
+        self.models = ModelServiceStub(self.channel)
+        self.scheduler = SchedulerServiceStub(self.channel)
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+
+@asynccontextmanager
+async def served(
+    model: LoadedModel | None = None,
+    runtime_options: RuntimeOptions | None = None,
+    options: ServerOptions | None = None,
+) -> AsyncIterator[Served]:
+    runtime = Runtime(ModelRegistry([model or loaded()]), runtime_options or RuntimeOptions())
+    server = Server(runtime, options or ServerOptions(port=0))
+    port = await server.start()
+    async with aio.insecure_channel(f"{HOST}:{port}") as channel:
+        try:
+            yield Served(server, runtime, port, channel)
+        finally:
+            await server.drain(0.0)
+
+
+def generation(text: str = "once", **settings: object) -> generation_pb2.Generation:
+    return generation_pb2.Generation(
+        text=text, settings=settings_pb2.GenerationSettings(**settings)
+    )
