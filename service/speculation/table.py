@@ -18,21 +18,19 @@ from service.errors import (
     UnknownRequest,
     UnsupportedCompletionCancellation,
 )
+from service.speculation.candidates import Gathering
 from service.speculation.contract import Target
-from service.speculation.drafting import draft_ahead, draft_lanes, may_draft_ahead
+from service.speculation.drafting import draft_ahead, draft_lanes
 from service.speculation.lane import Clock, Lane, LaneRequest, TerminalRequest
 from service.speculation.lifecycle import RequestStatus
 from service.speculation.options import SchedulerOptions
 from service.speculation.phase import (
     Completed,
-    Drafted,
     PendingPass,
-    Prefilling,
     flight_of,
 )
 from service.speculation.schedule import (
     Action,
-    Candidate,
     Draft,
     DraftOptimistic,
     PassShape,
@@ -79,6 +77,8 @@ class RequestTable:
             PassShape(lanes, limits.max_pass_rows),
             can_overlap=limits.can_overlap_drafting,
         )
+        self._timeout = options.completion_wait().timeout
+        self._gathering = Gathering(target, self._timeout, self._chunk, clock)
         self._pass_lanes = lanes
         self._target = target
         self._clock = clock
@@ -166,7 +166,7 @@ class RequestTable:
         active = [lane for lane in self._lanes.values() if not lane.is_terminal]
         if not active:
             return Turn.IDLE
-        action = self._schedule.next_action([self._candidate(lane) for lane in active])
+        action = self._schedule.next_action([self._gathering.candidate(lane) for lane in active])
         if action is None:
             return Turn.IDLE
         if isinstance(action, Wait):
@@ -207,10 +207,6 @@ class RequestTable:
             raise ActiveRequests
         return self.take_terminal()
 
-    @property
-    def _timeout(self) -> float:
-        return self.options.completion_wait().timeout
-
     def _cancel_marked(self) -> None:
         for lane in self._lanes.values():
             if lane.request.cancellation.is_cancelled and not lane.is_terminal:
@@ -219,33 +215,6 @@ class RequestTable:
                 except Exception as error:  # noqa: BLE001 - isolation: any fault is this lane's
                     lane.fail(error)
                 self._count_ended([lane])
-
-    def _candidate(self, lane: Lane) -> Candidate:
-        phase = lane.phase
-        flight = flight_of(phase)
-        rows = 1
-        if isinstance(phase, Prefilling):
-            rows = min(self._chunk, len(lane.request.prompt) - phase.consumed)
-        elif isinstance(phase, Drafted) and phase.block is not None:
-            rows = 1 + len(phase.block.proposals)
-        proposer = lane.request.proposer
-        return Candidate(
-            status=lane.status,
-            rows=rows,
-            proposer=None if proposer is None else id(proposer),
-            may_draft_ahead=self._target.limits.can_overlap_drafting and may_draft_ahead(lane),
-            pass_id=None if flight is None else flight.pending.pass_id,
-            pass_ended=flight is not None and self._has_ended(flight.pending),
-        )
-
-    def _has_ended(self, pending: PendingPass) -> bool:
-        """Whether a pass completed, failed or outlived its deadline."""
-        if self._clock() - pending.submitted >= self._timeout:
-            return True
-        try:
-            return pending.submission.completion.is_complete()
-        except Exception:  # noqa: BLE001 - settling it will meet and report the same error
-            return True
 
     def _apply(self, action: Action, active: Sequence[Lane]) -> None:
         lanes = self._concerned(action, active)
