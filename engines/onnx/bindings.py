@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import onnxruntime
 from numpy.typing import NDArray
 
-from engines.onnx.caches import KvCaches
-
-Key = tuple[object, ...]
+from engines.onnx.caches import Floats, KvCaches
+from engines.onnx.inputs import CallInputs, InputShape
 
 
 class RangeBinding:
@@ -25,22 +23,25 @@ class RangeBinding:
     ) -> None:
         self._session = session
         self._binding = session.io_binding()
-        self._bound: Key = ()
+        self._shape: InputShape | None = None
+        self._logits: int | None = None
         for index, array in enumerate(caches.arrays):
             name = f"{('key', 'value')[index % 2]}_{index // 2}"
             rows = array[first : first + span]
             self._bind_input(f"past_{name}", rows)
             self._bind_output(f"present_{name}", rows)
 
-    def bind(self, key: Key, inputs: Mapping[str, NDArray[Any]], logits: NDArray[Any]) -> None:
-        """Bind inputs and logits, unless `key` says that they are bound already."""
-        if key == self._bound:
-            return
-        self._bound = ()
-        for name, array in inputs.items():
-            self._bind_input(name, array)
-        self._bind_output("logits", logits)
-        self._bound = key
+    def bind(self, shape: InputShape, inputs: CallInputs, logits: Floats) -> None:
+        """Bind what this call takes and gives; nothing where the last call was alike."""
+        if shape != self._shape:
+            self._shape = None
+            for name, array in inputs.views(shape).items():
+                self._bind_input(name, array)
+        pointer = logits.ctypes.data
+        if shape != self._shape or pointer != self._logits:
+            self._logits = None
+            self._bind_output("logits", logits)
+        self._shape, self._logits = shape, pointer
 
     def run(self) -> None:
         """Compute; the interpreter lock is released meanwhile."""

@@ -12,6 +12,7 @@ from engines.bundle.bundle import Bundle
 from engines.onnx.bindings import Bindings
 from engines.onnx.caches import KvCaches, capacity_for
 from engines.onnx.inputs import CallInputs
+from engines.onnx.logits import LaneLogits
 from engines.onnx.passes import CallLimits, EngineCall, LaneInput, PlacedLane, plan_calls
 from engines.onnx.session import open_session
 from engines.onnx.slots import SlotTable
@@ -81,37 +82,47 @@ class Decoder:
         """Roll a lane back to its first `length` tokens; costs nothing."""
         self._slots.truncate(slot, length)
 
-    def forward(self, lanes: Sequence[LaneInput]) -> list[Floats]:
+    def forward(self, lanes: Sequence[LaneInput], buffer: Floats | None = None) -> LaneLogits:
         """Append each lane's tokens and compute the logits of its last `wanted` rows.
 
-        Gives one `[wanted, vocabulary]` array a lane, in the order of `lanes`;
-        they are views that the next call overwrites. A lane may be one row or
-        `max_rows`; lanes are split over several engine calls where one would
-        exceed that or would mostly compute padding. A lane longer than its
-        `start` is truncated to it first, and stays so if the call fails.
+        The logits lie in `buffer` `[rows, vocabulary]`, which holds all wanted
+        rows at least, or else in the decoder's own, which the next call
+        overwrites. A lane may have one row or `max_rows`; lanes are split over
+        several engine calls where one would exceed that or would mostly compute
+        padding. A lane longer than its `start` is truncated to it first, and
+        stays so if the call fails.
 
-        Raises EngineError for a lane that is shorter than its `start`, has no
-        tokens or more than `max_rows`, or would pass `max_context`; UnknownSlot.
+        Raises EngineError for a lane that is given twice, is shorter than its
+        `start`, has no tokens or more than `max_rows`, or would pass
+        `max_context`; UnknownSlot. Then no lane has changed.
         """
-        placed = [self._place(index, lane) for index, lane in enumerate(lanes)]
+        placed = self._place_all(lanes)
         for lane in lanes:
             self._slots.truncate(lane.slot, lane.start)
         calls = self._plan(placed)
-        first = self._logit_rows(calls, lanes)
+        order = tuple(lane.index for call in calls for lane in call.lanes)
+        wanted = sum(lane.wanted for lane in lanes)
+        logits = self._own_buffer(wanted) if buffer is None else buffer
+        output = LaneLogits.arrange(logits[:wanted], [lane.wanted for lane in lanes], order)
         for call in calls:
-            self._run(call, lanes, first[call.lanes[0].index])
+            self._run(call, lanes, output)
         for lane in lanes:
             self._slots.set_length(lane.slot, lane.start + len(lane.tokens))
-        return [
-            self._logits[first[index] : first[index] + lane.wanted]
-            for index, lane in enumerate(lanes)
-        ]
+        return output
+
+    def _place_all(self, lanes: Sequence[LaneInput]) -> list[PlacedLane]:
+        if len({lane.slot for lane in lanes}) < len(lanes):
+            raise EngineError("a pass has two lanes of one slot")
+        return [self._place(index, lane) for index, lane in enumerate(lanes)]
 
     def _place(self, index: int, lane: LaneInput) -> PlacedLane:
         rows, end = len(lane.tokens), lane.start + len(lane.tokens)
         if not 0 < rows <= self.max_rows or not 0 <= lane.wanted <= rows:
             message = f"slot {lane.slot}: {rows} rows with {lane.wanted} wanted"
             raise EngineError(f"{message} are not within 1 to {self.max_rows}")
+        if not 0 <= lane.start <= self.length(lane.slot):
+            message = f"slot {lane.slot} holds {self.length(lane.slot)} tokens"
+            raise EngineError(f"{message} and cannot go on from {lane.start}")
         if end > self.max_context:
             raise EngineError(f"slot {lane.slot} would hold {end} of {self.max_context} tokens")
         return PlacedLane(index, self._slots.row(lane.slot), lane.start, rows)
@@ -130,24 +141,16 @@ class Decoder:
         lengths = self._slots.lengths[call.first : call.first + call.span]
         return max(lengths) + call.widest
 
-    def _logit_rows(self, calls: Sequence[EngineCall], lanes: Sequence[LaneInput]) -> list[int]:
-        """Assign each lane its first row of logits, in the order in which calls compute them."""
-        first = [0] * len(lanes)
-        total = 0
-        for call in calls:
-            for lane in call.lanes:
-                first[lane.index] = total
-                total += lanes[lane.index].wanted
-        if total > len(self._logits):
-            self._logits = np.empty((total, self.vocabulary_size), np.float32)
-            self._bindings.forget()
-        return first
+    def _own_buffer(self, rows: int) -> Floats:
+        if rows > len(self._logits):
+            self._logits = np.empty((rows, self.vocabulary_size), np.float32)
+        return self._logits
 
-    def _run(self, call: EngineCall, lanes: Sequence[LaneInput], first_logit: int) -> None:
+    def _run(self, call: EngineCall, lanes: Sequence[LaneInput], output: LaneLogits) -> None:
         shape = self._inputs.write(call, lanes, self._slots.lengths)
+        first = output.first[call.lanes[0].index]
         binding = self._bindings.range(call.first, call.span)
-        logits = self._logits[first_logit : first_logit + shape.wanted]
-        binding.bind((shape, first_logit), self._inputs.views(shape), logits)
+        binding.bind(shape, self._inputs, output.rows[first : first + shape.wanted])
         try:
             binding.run()
         except Exception as failed:

@@ -1,0 +1,112 @@
+"""Measure what a pass costs on this machine, once for each machine, bundle and setting."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import onnxruntime
+
+from engines.bundle.bundle import Bundle
+from engines.onnx.decoder import Decoder
+from engines.onnx.passes import LaneInput
+from service.speculation.cost import CostCurve
+
+COST_FILE = ".cost.json"
+LANES = (1, 2, 4, 8)
+ROWS = (1, 2, 3, 5, 9)
+_CONTEXT = 64
+_REPEATS = 3
+
+Points = dict[tuple[int, int], float]
+
+
+def cost_curve(bundle: Bundle, decoder: Decoder, threads: int) -> CostCurve:
+    """Give the decoder's cost curve: remembered beside the bundle, or measured now (2 s).
+
+    The decoder must have no lane open. Measurements are remembered by processor,
+    threads, ONNX Runtime version and graph, so a bundle that moves is measured anew.
+    """
+    key = measurement_key(bundle, threads)
+    lanes = tuple(count for count in LANES if count <= decoder.max_slots)
+    path = bundle.path / COST_FILE
+    known = _read(path).get(key, {})
+    if not all(f"{count}x{rows}" in known for count in lanes for rows in ROWS):
+        points = measure_points(decoder, lanes)
+        known = {f"{count}x{rows}": points[count, rows] for count, rows in points}
+        _write(path, {**_read(path), key: known})
+    return CostCurve.from_points({_point(name): cost for name, cost in known.items()})
+
+
+def measure_points(
+    decoder: Decoder, lanes: tuple[int, ...], clock: Callable[[], float] = time.perf_counter
+) -> Points:
+    """Time passes of each number of lanes and rows; milliseconds, the best of three rounds.
+
+    Rounds go over all points in turn, so that a disturbance does not fall on
+    one point alone.
+    """
+    slots = [decoder.open() for _ in range(max(lanes))]
+    try:
+        decoder.forward([_input(slot, 0, _CONTEXT, wanted=0) for slot in slots])
+        points: Points = {}
+        for _ in range(_REPEATS):
+            for count in lanes:
+                for rows in ROWS:
+                    started = clock()
+                    decoder.forward([_input(slot, _CONTEXT, rows) for slot in slots[:count]])
+                    spent = 1e3 * (clock() - started)
+                    points[count, rows] = min(spent, points.get((count, rows), spent))
+        return points
+    finally:
+        for slot in slots:
+            decoder.close(slot)
+
+
+def measurement_key(bundle: Bundle, threads: int) -> str:
+    """Name everything that a measurement depends on."""
+    graph = bundle.manifest.files[bundle.manifest.graph.file].sha256
+    facts = (_processor(), os.cpu_count(), threads, onnxruntime.__version__, graph)
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+def _input(slot: int, start: int, rows: int, wanted: int | None = None) -> LaneInput:
+    tokens = tuple(range(rows))
+    return LaneInput(slot, start, tokens, rows if wanted is None else wanted)
+
+
+def _point(name: str) -> tuple[int, int]:
+    lanes, _, rows = name.partition("x")
+    return int(lanes), int(rows)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line for line in lines if line.startswith(("model name", "Hardware"))]
+    return names[0] if names else platform.processor()
+
+
+def _read(path: Path) -> dict[str, dict[str, float]]:
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _write(path: Path, known: dict[str, dict[str, float]]) -> None:
+    """Remember measurements; a bundle that cannot be written is measured at each start."""
+    partial = path.with_suffix(".partial")
+    try:
+        partial.write_text(json.dumps(known), encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        return
