@@ -10,13 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from service.errors import CompletionDeadline, OutriderError, SettingError
-from service.speculation.completion import (
-    BoundedWait,
-    Completion,
-    CompletionCancellation,
-    DeadlineExceeded,
-)
+from service.errors import OutriderError
 from service.speculation.contract import (
     CommitInput,
     CommitResult,
@@ -47,8 +41,7 @@ from service.speculation.resolution import ResolvedLane, resolve_block, resolve_
 from service.speculation.reuse import discard, discard_promoted, resolve_branch
 from service.speculation.round import TokenSource
 from service.speculation.statistics import SequenceStatistics
-
-_EMERGENCY = BoundedWait(1e-9, CompletionCancellation.QUARANTINE_UNTIL_COMPLETE)
+from service.speculation.waiting import await_completion
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +85,7 @@ def settle_pass(
     entries = [_enter_resolution(lane) for lane in lanes]
     output = pending.submission.output
     _each(entries, _observe_completion)
-    failure = _wait(pending.submission.completion, options)
+    failure = await_completion(pending.submission.completion, options)
     timings = None if failure else _timings(target, output, entries)
     for entry in entries:
         entry.error = failure or entry.error or entry.flight.failure
@@ -146,38 +139,6 @@ def _roll_back(target: Target, entries: Sequence[_Entry]) -> None:
 def _observe_completion(entry: _Entry) -> None:
     if entry.is_verification:
         entry.lane.observe(LifecycleStage.COMPLETION)
-
-
-def _wait(completion: Completion, options: SchedulerOptions) -> OutriderError | None:
-    """Wait for the pass within its bound; return how it failed, if it did."""
-    try:
-        policy = options.completion_wait()
-    except SettingError as refused:
-        return _dispose(completion, _EMERGENCY) or refused
-    try:
-        complete = completion.is_complete()
-    except Exception as error:  # noqa: BLE001 - a foreign engine may raise anything
-        _dispose(completion, policy)
-        return as_outrider_error(error)
-    try:
-        if complete:
-            completion.wait()
-            return None
-        outcome = completion.wait_bounded(policy)
-    except Exception as error:  # noqa: BLE001 - a foreign engine may raise anything
-        return as_outrider_error(error)
-    if isinstance(outcome, DeadlineExceeded):
-        return CompletionDeadline(outcome.cancellation.value)
-    return None
-
-
-def _dispose(completion: Completion, policy: BoundedWait) -> OutriderError | None:
-    """Bring work of unknown state to a safe disposition."""
-    try:
-        completion.wait_bounded(policy)
-    except Exception as error:  # noqa: BLE001 - the work has failed for good or is quarantined
-        return as_outrider_error(error)
-    return None
 
 
 def _timings(
