@@ -110,7 +110,8 @@ class Engine:
     def next_deadline(self) -> float | None:
         """Return the clock time at which to look again, even if nothing happens until then."""
         times = [self._table.next_deadline()]
-        times += [ticket.deadline for ticket in self._tickets()]
+        # One that ends already has nothing left to observe but its pass.
+        times += [each.deadline for each in self._tickets() if not each.cancellation.is_cancelled]
         return min((time for time in times if time is not None), default=None)
 
     def on_progress(self, callback: Callable[[], None]) -> None:
