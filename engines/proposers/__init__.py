@@ -1,0 +1,1 @@
+"""Proposers: cheap drafts for a target to verify, each behind the same contract."""

@@ -1,0 +1,1 @@
+"""Draft without weights: copy what followed the same tokens earlier in the request."""

@@ -1,0 +1,136 @@
+"""The proposer: each lane's index, and one width for the pass from the measured cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from engines.proposers.prompt_lookup.index import Path, TextIndex
+from engines.sampling.one_hot import OneHot
+from service.errors import OutriderError, UnknownSlot
+from service.speculation.contract import (
+    DraftBlock,
+    DraftRequest,
+    History,
+    Proposal,
+    ProposerCommit,
+    ProposerTraits,
+    Tokens,
+)
+from service.speculation.cost import CostCurve
+from service.speculation.width import paying_width
+
+MAX_PROPOSALS = 15
+
+_NEGLIGIBLE = 0.05
+_FIXED_FLOOR = 0.25
+"""At a fixed width a lane has what is at least this likely: its history alone decides."""
+
+
+class PromptLookup:
+    """Copies what followed the longest earlier occurrence of a lane's last tokens.
+
+    A lane's index is built when it first drafts, from its prompt, and grows
+    with what it commits; assumed tokens are looked up without entering it.
+    """
+
+    def __init__(
+        self, curve: CostCurve, name: str = "prompt_lookup", max_proposals: int = MAX_PROPOSALS
+    ) -> None:
+        self.traits = ProposerTraits(
+            name=name,
+            source=None,
+            max_proposals=max_proposals,
+            has_distribution=False,
+            can_branch=True,
+        )
+        self._indexes: dict[int, TextIndex | None] = {}
+        self._costs = lru_cache(lambda lanes: curve.by_width(lanes, max_proposals))
+
+    def open(self, slot: int, prompt: Tokens) -> None:
+        del prompt
+        self._indexes[slot] = None
+
+    def close(self, slot: int) -> None:
+        self._indexes.pop(slot, None)
+
+    def draft(
+        self, requests: Sequence[DraftRequest], pass_lanes: int
+    ) -> Sequence[DraftBlock | OutriderError | None]:
+        paths = [self._look_up(request) for request in requests]
+        width = self._shared_width(requests, paths, pass_lanes)
+        return [
+            _block(request, path, width) if isinstance(path, Path) else path
+            for request, path in zip(requests, paths, strict=True)
+        ]
+
+    def commit(self, lanes: Sequence[ProposerCommit]) -> Sequence[OutriderError | None]:
+        return [self._follow(lane) for lane in lanes]
+
+    def _look_up(self, request: DraftRequest) -> Path | OutriderError:
+        if request.slot not in self._indexes:
+            return UnknownSlot(request.slot)
+        index = self._indexes[request.slot]
+        if index is None:
+            index = self._indexes[request.slot] = TextIndex()
+        if request.state is None:
+            _catch_up(index, request.history)
+        assumed = _beyond(index, request.history)
+        floor = _FIXED_FLOOR if request.fixed_width else _NEGLIGIBLE
+        return _until_end(request, index.follow(assumed, request.width, floor))
+
+    def _follow(self, lane: ProposerCommit) -> OutriderError | None:
+        if lane.slot not in self._indexes:
+            return UnknownSlot(lane.slot)
+        index = self._indexes[lane.slot]
+        if index is not None:
+            _catch_up(index, lane.history)
+        return None
+
+    def _shared_width(
+        self,
+        requests: Sequence[DraftRequest],
+        paths: Sequence[Path | OutriderError],
+        pass_lanes: int,
+    ) -> int:
+        """Return the width that pays for the pass, given what fixed lanes propose anyway."""
+        found = [
+            (path, request.fixed_width)
+            for request, path in zip(requests, paths, strict=True)
+            if isinstance(path, Path)
+        ]
+        floor = max((len(path.tokens) for path, fixed in found if fixed), default=0)
+        outlooks = [path.outlook for path, _ in found]
+        lanes = max(pass_lanes, len(requests), 1)
+        return paying_width(outlooks, self._costs(lanes), lanes, floor)
+
+
+def _catch_up(index: TextIndex, history: History) -> None:
+    """Index the part of a committed history that is new."""
+    index.extend(_beyond(index, history))
+
+
+def _beyond(index: TextIndex, history: History) -> Tokens:
+    """Return the tokens of a history that lie beyond an index."""
+    indexed = len(index)
+    if indexed >= len(history.prompt):
+        return history.generated[indexed - len(history.prompt) :]
+    return history.prompt[indexed:] + history.generated
+
+
+def _until_end(request: DraftRequest, path: Path) -> Path:
+    """Return the path up to the first token after which nothing can follow."""
+    for count, token in enumerate(path.tokens, 1):
+        generated = request.history.generated + path.tokens[:count]
+        if token in request.eos_token_ids or request.sampler.prefix_is_complete(generated):
+            return Path(path.tokens[:count], path.outlook[:count])
+    return path
+
+
+def _block(request: DraftRequest, path: Path, width: int) -> DraftBlock | None:
+    """Return the path as a block of at most `width`, or whole where the width is fixed."""
+    tokens = path.tokens if request.fixed_width else path.tokens[:width]
+    if not tokens:
+        return None
+    proposals = tuple(Proposal(token, OneHot(token)) for token in tokens)
+    return DraftBlock(len(request.history.generated) + len(tokens), proposals)
