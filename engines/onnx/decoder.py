@@ -74,6 +74,10 @@ class Decoder:
             self._caches.copy_row(move.source, move.destination, move.length)
         self._shrink()
 
+    def retire(self, slot: int) -> None:
+        """Forget a slot and never use its row again; raises UnknownSlot if it is not open."""
+        self._slots.retire(slot)
+
     def length(self, slot: int) -> int:
         """Count the tokens in a lane's cache."""
         return self._slots.length(slot)

@@ -8,42 +8,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.onnx.logits import Floats
+from engines.onnx.passes import LaneInput
 from service.errors import EngineError
-from service.speculation.contract import TargetRows
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedLane:
-    """A lane as it went into a pass; it can keep at most `inputs` after `checkpoint`."""
-
-    slot: int
-    checkpoint: int
-    inputs: int
+from service.speculation.contract import Distribution, Sampler, TargetRows
 
 
 class OnnxPass:
-    """What one pass computed; it owns its logits until it is released."""
+    """What one pass computed; it owns its logits until it is released.
+
+    `rows[i]` holds the rows of lane i, or nothing where none was wanted.
+    """
 
     def __init__(
         self,
-        lanes: Sequence[SubmittedLane],
+        lanes: Sequence[LaneInput],
         rows: Sequence[TargetRows | None],
         seconds: float,
         give_back: Callable[[], None],
     ) -> None:
         self.lanes = tuple(lanes)
         self.seconds = seconds
-        self._rows: Sequence[TargetRows | None] = tuple(rows)
+        self._rows = tuple(rows)
         self._give_back: Callable[[], None] | None = give_back
 
-    def rows(self, lane: int) -> TargetRows:
-        """Return a lane's rows; EngineError after the release, or before its last chunk."""
-        if self._give_back is None:
-            raise EngineError("the pass was released")
-        rows = self._rows[lane]
-        if rows is None:
-            raise EngineError(f"lane {lane} has no row before the last chunk of its prompt")
-        return rows
+    def rows(self, lane: int) -> LaneRows:
+        """Return a lane's rows; EngineError after the release."""
+        self.require_held()
+        if not 0 <= lane < len(self.lanes):
+            raise EngineError(f"the pass has no lane {lane}")
+        return LaneRows(self, self._rows[lane], self.lanes[lane].wanted)
 
     def release(self) -> None:
         if self._give_back is not None:
@@ -51,20 +44,36 @@ class OnnxPass:
         self._give_back = None
         self._rows = ()
 
+    def require_held(self) -> None:
+        if self._give_back is None:
+            raise EngineError("the pass was released")
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRows:
+    """The rows of one lane of a pass, as long as the pass is held."""
+
+    owner: OnnxPass
+    computed: TargetRows | None
+    count: int
+
+    def distribution(self, row: int, sampler: Sampler) -> Distribution:
+        """Process one row; EngineError where the pass computed none, or was released."""
+        self.owner.require_held()
+        if self.computed is None or not 0 <= row < self.count:
+            raise EngineError(f"row {row} is none of the {self.count} that the lane asked for")
+        return self.computed.distribution(row, sampler)
+
 
 class LogitsPool:
     """Buffers for passes whose rows are still being read; one is enough for passes in turn."""
 
-    def __init__(self, vocabulary: int, rows: int) -> None:
+    def __init__(self, rows: int, vocabulary: int) -> None:
         self._shape = (rows, vocabulary)
         self._free: list[Floats] = []
 
-    def take(self, rows: int) -> Floats:
-        if rows > self._shape[0]:
-            self._shape = (rows, self._shape[1])
-            self._free.clear()
+    def take(self) -> Floats:
         return self._free.pop() if self._free else np.empty(self._shape, np.float32)
 
     def give_back(self, buffer: Floats) -> None:
-        if buffer.shape == self._shape:
-            self._free.append(buffer)
+        self._free.append(buffer)

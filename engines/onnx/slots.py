@@ -53,6 +53,12 @@ class SlotTable:
         self._slots[row], self._lengths[row] = last_slot, last_length
         return RowMove(len(self._slots), row, last_length)
 
+    def retire(self, slot: int) -> None:
+        """Make a slot unknown without freeing its row: the row goes to a number nobody has."""
+        row = self.row(slot)
+        self._slots[row], self._lengths[row] = self._next_slot, 0
+        self._next_slot += 1
+
     def row(self, slot: int) -> int:
         """Find a slot's row; raises UnknownSlot when it is not open."""
         try:

@@ -74,8 +74,7 @@ class OnnxTarget:
         self.decoder.close(slot)
 
     def abandon(self, slot: int) -> None:
-        """Retire a slot: it stays open, empty, and unknown to everybody."""
-        self.decoder.truncate(slot, 0)
+        self.decoder.retire(slot)
 
     def checkpoint(self, slot: int) -> int:
         return self.decoder.length(slot)
@@ -129,7 +128,10 @@ class OnnxTarget:
             raise
         seconds = self._clock() - started
         output = OnnxPass(
-            [SubmittedLane(lane.slot, lane.start, len(lane.tokens)) for lane in inputs],
+            [
+                SubmittedLane(lane.slot, lane.start, len(lane.tokens), lane.wanted)
+                for lane in inputs
+            ],
             _rows(inputs, logits, span),
             seconds,
             lambda: self._pool.give_back(buffer),
