@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from engines.onnx.completion import Done
 from engines.onnx.decoder import Decoder
 from engines.onnx.logits import LaneLogits
-from engines.onnx.pass_output import LogitsPool, OnnxPass, SubmittedLane
+from engines.onnx.pass_output import LogitsPool, OnnxPass
 from engines.onnx.passes import LaneInput
 from engines.sampling.row_sampler import RowSampler
 from engines.sampling.rows import LaneSpan, rows_of
@@ -48,13 +48,14 @@ class OnnxTarget:
     ) -> None:
         self.decoder = decoder
         self._clock = clock
-        self._pool = LogitsPool(decoder.vocabulary_size, decoder.max_rows)
+        rows = max_pass_rows or decoder.max_rows
+        self._pool = LogitsPool(rows, decoder.vocabulary_size)
         self._limits = TargetLimits(
             vocabulary_size=decoder.vocabulary_size,
             max_context=decoder.max_context,
             max_slots=decoder.max_slots,
             max_pass_lanes=max_pass_lanes or decoder.max_slots,
-            max_pass_rows=max_pass_rows or decoder.max_rows,
+            max_pass_rows=rows,
             cancellations=frozenset({CompletionCancellation.QUARANTINE_UNTIL_COMPLETE}),
             supports_component_timings=True,
         )
@@ -119,7 +120,7 @@ class OnnxTarget:
         self, inputs: Sequence[LaneInput], span: Callable[[int, int], LaneSpan]
     ) -> Submission:
         self._require_legal(inputs)
-        buffer = self._pool.take(sum(lane.wanted for lane in inputs))
+        buffer = self._pool.take()
         started = self._clock()
         try:
             logits = self.decoder.forward(inputs, buffer)
@@ -128,10 +129,7 @@ class OnnxTarget:
             raise
         seconds = self._clock() - started
         output = OnnxPass(
-            [
-                SubmittedLane(lane.slot, lane.start, len(lane.tokens), lane.wanted)
-                for lane in inputs
-            ],
+            inputs,
             _rows(inputs, logits, span),
             seconds,
             lambda: self._pool.give_back(buffer),
@@ -176,7 +174,7 @@ def _require_committable(output: PassOutput, lane: CommitInput) -> None:
     if not 0 <= lane.lane < len(output.lanes):
         raise EngineError(f"the pass has no lane {lane.lane}")
     submitted = output.lanes[lane.lane]
-    if (submitted.slot, submitted.checkpoint) != (lane.slot, lane.checkpoint):
+    if (submitted.slot, submitted.start) != (lane.slot, lane.checkpoint):
         raise EngineError(f"lane {lane.lane} of the pass is not slot {lane.slot}")
-    if not 0 <= lane.inputs <= submitted.inputs:
-        raise EngineError(f"{lane.inputs} of {submitted.inputs} inputs cannot be kept")
+    if not 0 <= lane.inputs <= len(submitted.tokens):
+        raise EngineError(f"{lane.inputs} of {len(submitted.tokens)} inputs cannot be kept")
