@@ -208,16 +208,20 @@ class Engine:
         self._hand_over.touch(ticket)
 
     def _settle(self, terminal: TerminalRequest) -> None:
-        """Take a request's slot back, or retire it, and send its last message."""
+        """Send a request's last message, then take its slot back or retire it.
+
+        In this order a slot that cannot be closed, which stops the engine,
+        costs nobody a message.
+        """
         ticket = self._live.pop(terminal.request_id)
+        self._close(ticket, closing_message(ticket, terminal))
+        if ticket.started is not None:
+            self._admission.observe_service(self._clock() - ticket.started)
         if terminal.slot_is_reusable:
             self._model.target.close(terminal.slot)
         else:
             self._model.target.abandon(terminal.slot)
             self._lost_slots += 1
-        if ticket.started is not None:
-            self._admission.observe_service(self._clock() - ticket.started)
-        self._close(ticket, closing_message(ticket, terminal))
 
     def _close(self, ticket: Ticket, last: Ended | Failed) -> None:
         ticket.outbox.close(last)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from engines.scripted.clock import ManualClock
-from engines.scripted.fault import FaultPlan
 from engines.scripted.law import HashLaw, continuation
 from engines.scripted.model import (
     ScriptedSettings,

@@ -17,10 +17,11 @@ from tests.service.runtime.doubles import LAW, loaded_model, loaded_proposer
 
 LOOKUP = loaded_proposer("lookup", mode=SpeculationMode.PROMPT_LOOKUP)
 DRAFT = loaded_proposer("draft", mode=SpeculationMode.DRAFT_MODEL)
+ANYTHING = SpeculationRequest()
 MODEL = loaded_model(proposers=(DRAFT, LOOKUP))
 
 
-def choice(asked=SpeculationRequest(), model=MODEL, *, sampled=False, seeded=False):
+def choice(asked=ANYTHING, model=MODEL, *, sampled=False, seeded=False):
     return choose_speculation(model, asked, sampled=sampled, seeded=seeded, fixed_width=4)
 
 
