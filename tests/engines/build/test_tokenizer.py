@@ -1,0 +1,69 @@
+"""Tokenizers from GGUF metadata."""
+
+import pytest
+from tokenizers import Tokenizer
+
+from engines.build.gguf_source import GgufModel
+from engines.build.tokenizer import tokenizer_from_gguf
+from engines.bundle.manifest import SpecialTokens
+from service.errors import BundleError
+from tests.engines.build.tiny_gguf import write_tiny_gguf
+
+TEXTS = ["the hat in the rain", "  two  spaces", "naïve café 東京 🎉", "1234", "\ttab\r\n", ""]
+
+
+@pytest.fixture
+def built(tmp_path):
+    return tokenizer_from_gguf(GgufModel(write_tiny_gguf(tmp_path / "m.gguf")))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_survives_the_round_trip(built, text) -> None:
+    ids = built.tokenizer.encode(text, add_special_tokens=False).ids
+
+    assert text == built.tokenizer.decode(ids, skip_special_tokens=False)
+
+
+def test_merges_apply_in_their_order(built) -> None:
+    assert ["Ġthe", "Ġ", "r", "a", "in"] == built.tokenizer.encode(" the rain").tokens
+
+
+def test_digits_stand_alone(built) -> None:
+    assert ["1", "2", "3"] == built.tokenizer.encode("123").tokens
+
+
+def test_special_tokens_are_one_token_and_known(built) -> None:
+    ids = built.tokenizer.encode("<|im_start|>a<|im_end|>", add_special_tokens=False).ids
+
+    assert (1, 2) == (ids[0], ids[-1])
+    expected = SpecialTokens(bos=1, eos=(2,), pad=None, unknown=None, add_bos=False)
+    assert expected == built.tokens
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("tokenizer.ggml.model", "llama"), ("tokenizer.ggml.pre", "qwen2")]
+)
+def test_tokenizer_that_is_not_reproduced_is_refused(tmp_path, key, value) -> None:
+    model = GgufModel(write_tiny_gguf(tmp_path / "m.gguf", **{key: value}))
+
+    with pytest.raises(BundleError) as caught:
+        tokenizer_from_gguf(model)
+
+    assert key == caught.value.field
+
+
+def test_tokenizer_with_two_ends_knows_both(tmp_path) -> None:
+    path = write_tiny_gguf(tmp_path / "m.gguf", **{"tokenizer.ggml.eot_token_id": 0})
+
+    assert (2, 0) == tokenizer_from_gguf(GgufModel(path)).tokens.eos
+
+
+@pytest.mark.model
+def test_default_tokenizer_round_trips_and_marks_turns(default_bundle) -> None:
+    tokenizer = Tokenizer.from_file(str(default_bundle.tokenizer_path))
+
+    for text in TEXTS:
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+        assert text == tokenizer.decode(ids, skip_special_tokens=False)
+    turn = tokenizer.encode("<|im_start|>user\nHi<|im_end|>\n", add_special_tokens=False)
+    assert [1, 4093, 198, 26843, 2, 198] == turn.ids
