@@ -183,8 +183,7 @@ def _tokenise(model: LoadedModel, prompt: Prompt) -> Tokens:
         case TokenPrompt(token_ids):
             return token_ids
         case TextPrompt(text):
-            # An empty text stays an empty prompt, also where a leading token would be added.
-            return model.text.encode(text) if text else ()
+            return model.text.encode(text, add_special_tokens=False)
         case ChatPrompt(messages):
             return model.text.encode_rendered(model.text.render(messages))
 

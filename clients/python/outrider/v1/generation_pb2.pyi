@@ -151,7 +151,9 @@ class Generation(_message.Message):
     model: _builtins.str
     """The model, as `ListModels` names it. Empty: the server's default model."""
     text: _builtins.str
-    """Text, tokenised as the model declares (a leading token that it wants is added)."""
+    """Text, tokenised as it stands: nothing is added to it, and the name of a special token in it
+    is text like any other.
+    """
     priority: _builtins.int
     """Requests of higher priority are admitted first. Absent: 0."""
     component_timings: _builtins.bool

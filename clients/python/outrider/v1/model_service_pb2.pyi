@@ -288,7 +288,9 @@ class TokenizeRequest(_message.Message):
     text: _builtins.str
     """The text."""
     add_special_tokens: _builtins.bool
-    """Whether to add the tokens that the model wants around a text. Absent: true."""
+    """Whether to add the tokens that the model wants around a text. A prompt of plain text gets none
+    of them. Absent: true.
+    """
     def __init__(
         self,
         *,
