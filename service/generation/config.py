@@ -116,9 +116,7 @@ def resolve_generation_config(
             overrides.repetition_penalty, base.repetition_penalty, default=1.0
         ),
         repeat_last_n=_first(overrides.repeat_last_n, base.repeat_last_n, default=64),
-        frequency_penalty=_first(
-            overrides.frequency_penalty, base.frequency_penalty, default=0.0
-        ),
+        frequency_penalty=_first(overrides.frequency_penalty, base.frequency_penalty, default=0.0),
         presence_penalty=_first(overrides.presence_penalty, base.presence_penalty, default=0.0),
         max_new_tokens=(
             overrides.max_new_tokens
@@ -145,10 +143,12 @@ def setting_errors(config: ResolvedGenerationConfig) -> tuple[SettingError, ...]
         (0.0 <= config.top_p <= 1.0, InvalidTopP, config.top_p),
         (0.0 <= config.min_p <= 1.0, InvalidMinP, config.min_p),
         (math.isfinite(penalty) and penalty > 0.0, InvalidRepetitionPenalty, penalty),
-        (math.isfinite(config.frequency_penalty), InvalidFrequencyPenalty,
-         config.frequency_penalty),
-        (math.isfinite(config.presence_penalty), InvalidPresencePenalty,
-         config.presence_penalty),
+        (
+            math.isfinite(config.frequency_penalty),
+            InvalidFrequencyPenalty,
+            config.frequency_penalty,
+        ),
+        (math.isfinite(config.presence_penalty), InvalidPresencePenalty, config.presence_penalty),
         (budget is None or budget > 0, ZeroTokenBudget, budget),
     )
     return tuple(error(value) for valid, error, value in checks if not valid)

@@ -82,14 +82,10 @@ class GenerationSequence:
             raise AlreadyFinished
         tokens = (*self.tokens, token_id)
         reason = self._reason(token_id, len(tokens), signals)
-        sequence = replace(
-            self, tokens=tokens, finish_reason=reason, matched_stop=signals.stop
-        )
+        sequence = replace(self, tokens=tokens, finish_reason=reason, matched_stop=signals.stop)
         return sequence, TokenCommit(token_id, len(self.tokens), reason)
 
-    def _reason(
-        self, token_id: int, length: int, signals: TerminalSignals
-    ) -> FinishReason | None:
+    def _reason(self, token_id: int, length: int, signals: TerminalSignals) -> FinishReason | None:
         if signals.stop is not None:
             return FinishReason.STOP_SEQUENCE
         if signals.grammar_complete:
