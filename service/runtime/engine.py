@@ -27,28 +27,41 @@ from service.speculation.table import RequestTable, Turn
 
 
 @dataclass(frozen=True, slots=True)
-class EngineSnapshot:
-    """What an engine had done, and held, at the end of a turn."""
-
-    scheduler: SchedulerStatistics
-    kv_cache_tokens: int = 0
-
-
-@dataclass(slots=True)
-class _Ends:
+class Ends:
     """How many requests ended, by what their clients were told."""
 
     completed: int = 0
     cancelled: int = 0
     failed: int = 0
 
-    def count(self, last: Ended | Failed) -> None:
+    def with_end(self, last: Ended | Failed) -> Ends:
+        """Count one more."""
         if isinstance(last, Failed):
-            self.failed += 1
-        elif last.reason is FinishReason.CANCELLED:
-            self.cancelled += 1
-        else:
-            self.completed += 1
+            return replace(self, failed=self.failed + 1)
+        if last.reason is FinishReason.CANCELLED:
+            return replace(self, cancelled=self.cancelled + 1)
+        return replace(self, completed=self.completed + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSnapshot:
+    """What an engine had done, and held, at the end of a turn."""
+
+    table: SchedulerStatistics
+    ends: Ends = Ends()
+    active_lanes: int = 0
+    kv_cache_tokens: int = 0
+
+    @property
+    def scheduler(self) -> SchedulerStatistics:
+        """Return the scheduler's counters, with those of requests by what clients were told."""
+        return replace(
+            self.table,
+            active_lanes=self.active_lanes,
+            completed_requests=self.ends.completed,
+            cancelled_requests=self.ends.cancelled,
+            failed_requests=self.ends.failed,
+        )
 
 
 class Engine:
@@ -69,7 +82,7 @@ class Engine:
         self._clock = clock
         self._live: dict[int, Ticket] = {}
         self._lost_slots = 0
-        self._ends = _Ends()
+        self._ends = Ends()
         self.snapshot = EngineSnapshot(table.statistics)
 
     def turn(self) -> Turn:
@@ -170,8 +183,9 @@ class Engine:
         try:
             request_id = self._table.add(self._lane_request(ticket, slot))
         except Exception as error:  # noqa: BLE001 - what one request cannot be built from is its own
-            self._model.target.close(slot)
             self._close(ticket, Failed(as_outrider_error(error), None))
+            self._admission.release(0.0)
+            self._model.target.close(slot)
         else:
             self._live[request_id] = ticket
 
@@ -215,8 +229,7 @@ class Engine:
         """
         ticket = self._live.pop(terminal.request_id)
         self._close(ticket, closing_message(ticket, terminal))
-        if ticket.started is not None:
-            self._admission.observe_service(self._clock() - ticket.started)
+        self._admission.release(self._clock() - (ticket.started or 0.0))
         if terminal.slot_is_reusable:
             self._model.target.close(terminal.slot)
         else:
@@ -225,18 +238,16 @@ class Engine:
 
     def _close(self, ticket: Ticket, last: Ended | Failed) -> None:
         ticket.outbox.close(last)
-        self._ends.count(last)
+        self._ends = self._ends.with_end(last)
         self._hand_over.touch(ticket)
 
     def _take_snapshot(self) -> None:
-        scheduler = replace(
-            self._table.statistics,
+        self.snapshot = EngineSnapshot(
+            table=self._table.statistics,
+            ends=self._ends,
             active_lanes=len(self._live),
-            completed_requests=self._ends.completed,
-            cancelled_requests=self._ends.cancelled,
-            failed_requests=self._ends.failed,
+            kv_cache_tokens=self._cached_tokens(),
         )
-        self.snapshot = EngineSnapshot(scheduler, self._cached_tokens())
 
     def _cached_tokens(self) -> int:
         """Return the tokens in the cache, lanes that are still in prefill not counted."""

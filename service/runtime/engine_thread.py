@@ -63,10 +63,10 @@ class EngineThread:
         self._stopping = True
         self._wake.set()
 
-    def join(self) -> None:
-        """Wait until the thread has ended."""
+    def join(self, seconds: float | None = None) -> None:
+        """Wait until the thread has ended, or for so long: a hung device holds it for ever."""
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(seconds)
 
     def cycle(self, engine: Engine) -> None:
         """Make one turn, and sleep if it did nothing."""

@@ -21,10 +21,6 @@ class Reservation:
     cancellation: CancellationToken = field(default_factory=CancellationToken)
     ticket: Ticket | None = None
 
-    def fill(self, ticket: Ticket) -> None:
-        """Note the ticket of the prepared request."""
-        self.ticket = ticket
-
 
 class LiveRequests:
     """Holds what lives; belongs to the event loop."""

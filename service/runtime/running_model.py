@@ -53,7 +53,7 @@ class RunningModel:
             model=self.model.name,
             scheduler=snapshot.scheduler,
             options=self.model.scheduler,
-            active_lanes=snapshot.scheduler.active_lanes,
+            active_lanes=snapshot.active_lanes,
             max_lanes=limits.max_slots,
             queued_requests=len(self.admission),
             max_queued_requests=self.admission.max_queued,

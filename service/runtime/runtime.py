@@ -26,6 +26,9 @@ from service.speculation.contract import Tokens
 
 T = TypeVar("T")
 
+_STOP_SECONDS = 30.0
+"""How long to wait for an engine to leave the pass that it is in."""
+
 
 class Runtime:
     """Serves the models of a registry; every method belongs to one event loop."""
@@ -92,7 +95,7 @@ class Runtime:
         for running in self._running.values():
             running.thread.stop()
         for running in self._running.values():
-            await loop.run_in_executor(None, running.thread.join)
+            await loop.run_in_executor(None, running.thread.join, _STOP_SECONDS)
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._tell_serving()
 
@@ -125,14 +128,15 @@ class Runtime:
         """
         arrived = self._clock()
         running = self._running_model(request.model)
-        running.admission.require_room()
         request = replace(request, timeout=self._timeout(request))
-        with self._live.reserve(request.caller, request.request_id) as reservation:
+        with (
+            running.admission.arrival(),
+            self._live.reserve(request.caller, request.request_id) as reservation,
+        ):
             prepared = await self._in_executor(self._preparation(running.model, request))
-            ticket = self._ticket(prepared, reservation, arrived)
-            running.admission.submit(ticket)
-            reservation.fill(ticket)
-        return Generation(ticket, running.wake, self._live.forget)
+            reservation.ticket = self._ticket(prepared, reservation, arrived)
+            running.admission.submit(reservation.ticket)
+        return Generation(reservation.ticket, running.wake, self._live.forget)
 
     def cancel(self, caller: str, request_id: str) -> None:
         """Cancel a live request of a caller.

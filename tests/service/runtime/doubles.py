@@ -131,8 +131,9 @@ class DrivenEngine:
         )
 
     def submit(self, request):
-        ticket = self.ticket(request)
-        self.admission.submit(ticket)
+        with self.admission.arrival():
+            ticket = self.ticket(request)
+            self.admission.submit(ticket)
         return ticket
 
     def turn(self, count=1):

@@ -131,7 +131,8 @@ def test_turn_that_brings_nothing_makes_no_call():
 
 def test_full_queue_refuses_with_advice_and_recovers():
     engine = driven(max_queued=1)
-    engine.submit(request("hello", max_new_tokens=2))
+    for number in range(3):
+        engine.submit(request("hello", request_id=str(number), max_new_tokens=2))
     with pytest.raises(QueueFull) as caught:
         engine.submit(request("hello", request_id="late"))
     assert (1, 1.0) == (caught.value.limit, caught.value.retry_seconds)
@@ -139,11 +140,33 @@ def test_full_queue_refuses_with_advice_and_recovers():
     engine.submit(request("hello", request_id="late", max_new_tokens=2))
 
 
+def test_engine_without_a_queue_still_fills_its_slots():
+    engine = driven(max_queued=0)
+    for number in range(2):
+        engine.submit(request("hello", request_id=str(number), max_new_tokens=2))
+    with pytest.raises(QueueFull):
+        engine.submit(request("hello", request_id="late"))
+    engine.turn()
+    with pytest.raises(QueueFull):
+        engine.submit(request("hello", request_id="late"))
+    engine.run()
+    engine.submit(request("hello", request_id="late"))
+
+
+def test_requests_under_preparation_hold_their_places():
+    engine = driven(max_queued=1)
+    arrival = engine.admission.arrival
+    with arrival(), arrival(), arrival(), pytest.raises(QueueFull):
+        engine.submit(request("hello"))
+    engine.submit(request("hello"))
+
+
 def test_retry_advice_comes_from_how_long_slots_are_held():
-    engine = slow_engine(max_queued=1)
+    engine = slow_engine(max_queued=0)
     engine.submit(request("hello", max_new_tokens=4))
     engine.run()
-    engine.submit(request("hello", request_id="next", max_new_tokens=4))
+    for number in range(2):
+        engine.submit(request("hello", request_id=str(number)))
     with pytest.raises(QueueFull) as caught:
         engine.submit(request("hello", request_id="late"))
     assert pytest.approx(4.0 / 2) == caught.value.retry_seconds
@@ -425,7 +448,7 @@ def test_snapshot_counts_cached_tokens_of_lanes_behind_prefill():
 def test_thousands_of_requests_leave_nothing_behind():
     engine = driven(proposers=(loaded_proposer("draft"),))
     remains = []
-    for number in range(3000):
+    for number in range(2000):
         ticket = engine.submit(request("hello", request_id=str(number), max_new_tokens=2))
         remains.append(weakref.ref(ticket.outbox))
         engine.run()
@@ -434,4 +457,4 @@ def test_thousands_of_requests_leave_nothing_behind():
     del ticket
     gc.collect()
     assert [] == [each for each in remains if each() is not None]
-    assert 3000 == engine.engine.snapshot.scheduler.completed_requests
+    assert 2000 == engine.engine.snapshot.scheduler.completed_requests
