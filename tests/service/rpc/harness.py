@@ -1,7 +1,9 @@
 """A real server on a free port over the scripted engine, held and let go by hand."""
 
+import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
@@ -10,6 +12,7 @@ from grpc import aio
 from engines.scripted.law import HashLaw
 from engines.scripted.model import ScriptedSettings, scripted_model
 from outrider.v1 import generation_pb2, settings_pb2
+from outrider.v1.generation_service_pb2 import GenerateRequest, GenerateResponse
 from outrider.v1.generation_service_pb2_grpc import GenerationServiceStub
 from outrider.v1.model_service_pb2_grpc import ModelServiceStub
 from outrider.v1.scheduler_service_pb2_grpc import SchedulerServiceStub
@@ -21,12 +24,22 @@ from service.runtime.runtime import Runtime, RuntimeOptions
 from service.runtime.text import ModelText
 from service.speculation.capability import DraftSource, Ready
 from service.speculation.observer import LifecycleStage
+from service.speculation.statistics import SchedulerStatistics
 from service.text.chat import ChatTemplate
 from service.text.tokenizer import parse_tokenizer
 
 SCRIPTED = ScriptedSettings(law=HashLaw(), max_context=128)
 HOST = "127.0.0.1"
-TOKEN = "a"
+
+
+class ManualTime:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Gate:
@@ -100,8 +113,10 @@ async def served(
     model: LoadedModel | None = None,
     runtime_options: RuntimeOptions | None = None,
     options: ServerOptions | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[Served]:
-    runtime = Runtime(ModelRegistry([model or loaded()]), runtime_options or RuntimeOptions())
+    models = ModelRegistry([model or loaded()])
+    runtime = Runtime(models, runtime_options or RuntimeOptions(), clock)
     server = Server(runtime, options or ServerOptions(port=0))
     port = await server.start()
     async with aio.insecure_channel(f"{HOST}:{port}") as channel:
@@ -115,3 +130,62 @@ def generation(text: str = "once", **settings: object) -> generation_pb2.Generat
     return generation_pb2.Generation(
         text=text, settings=settings_pb2.GenerationSettings(**settings)
     )
+
+
+def start(request_id: str, text: str = "once", **settings: object) -> GenerateRequest:
+    return GenerateRequest(request_id=request_id, start=generation(text, **settings))
+
+
+def cancel(request_id: str) -> GenerateRequest:
+    return GenerateRequest(request_id=request_id, cancel=GenerateRequest.Cancel())
+
+
+def text_of(events: Iterable[generation_pb2.SemanticEvent]) -> str:
+    return "".join(event.text_delta for event in events)
+
+
+class Bidi:
+    """One `Generate` call: what was sent, and the responses by request id."""
+
+    def __init__(self, served: Served) -> None:
+        self.call = served.generation.Generate()
+
+    async def send(self, *requests: GenerateRequest) -> None:
+        for request in requests:
+            await self.call.write(request)
+
+    async def next(self) -> GenerateResponse:
+        response = await self.call.read()
+        assert isinstance(response, GenerateResponse)
+        return response
+
+    async def until_terminal(self, *request_ids: str) -> dict[str, list[GenerateResponse]]:
+        """Read until each of these requests has ended."""
+        received: dict[str, list[GenerateResponse]] = {}
+        open_ids = set(request_ids)
+        while open_ids:
+            response = await self.next()
+            received.setdefault(response.request_id, []).append(response)
+            if response.WhichOneof("event") in {"finished", "failed"}:
+                open_ids.discard(response.request_id)
+        return received
+
+
+def kinds(responses: Iterable[GenerateResponse]) -> list[str | None]:
+    return [response.WhichOneof("event") for response in responses]
+
+
+def tokens_of(responses: Iterable[GenerateResponse]) -> list[int]:
+    return [token for response in responses for token in response.round.tokens.token_ids]
+
+
+async def gone(served: Served) -> SchedulerStatistics:
+    """Wait until no request lives, and return what the scheduler counted."""
+    await asyncio.wait_for(served.runtime._live.until_empty(), 30)
+    return served.runtime.statistics().scheduler
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the event loop run until something that only it can bring about holds."""
+    while not condition():
+        await asyncio.sleep(0)

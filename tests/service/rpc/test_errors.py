@@ -21,7 +21,7 @@ from service.rpc.errors import (
 
 # What gRPC's C core accepts of trailers by default.
 SOFT_HEADER_BYTES = 8192
-SECRET = "/srv/bundle: what the prompt said"
+INSIDE = "/srv/bundle: what the prompt said"
 
 
 def subclasses(kind: type[OutriderError]) -> Iterator[type[OutriderError]]:
@@ -40,16 +40,16 @@ def argument(parameter: inspect.Parameter) -> Any:
         "int": 7,
         "float": 2.5,
         "tuple[str, ...]": ("a", "b"),
-        "BaseException": ValueError(SECRET),
+        "BaseException": ValueError(INSIDE),
         "FieldViolation": FieldViolation("settings.top_k", "must be positive"),
         "object": 3,
     }
-    return by_annotation.get(str(parameter.annotation), SECRET)
+    return by_annotation.get(str(parameter.annotation), INSIDE)
 
 
 def instance(kind: type[OutriderError]) -> OutriderError:
     if kind.__init__ is Exception.__init__:
-        return kind(SECRET)
+        return kind(INSIDE)
     parameters = inspect.signature(kind).parameters.values()
     values = {p.name: argument(p) for p in parameters if p.kind is p.KEYWORD_ONLY}
     positional = [argument(p) for p in parameters if p.kind is not p.KEYWORD_ONLY]
@@ -108,19 +108,19 @@ def test_every_error_has_its_code_reason_and_details(kind: type[OutriderError]):
 def test_internal_error_shows_no_internals(kind: type[OutriderError]):
     """Case B64: no traceback, no path, nothing of what was processed."""
     status = status_of(instance(kind))
-    assert SECRET not in str(status)
+    assert INSIDE not in str(status)
     assert f"the server failed ({reason_of(instance(kind))}); its log says more" == status.message
 
 
 def test_foreign_exception_is_internal_and_says_nothing():
-    status = status_of(ValueError(SECRET), request_id="r")
-    assert (Status.INTERNAL.value, False) == (status.code, SECRET in str(status))
+    status = status_of(ValueError(INSIDE), request_id="r")
+    assert (Status.INTERNAL.value, False) == (status.code, INSIDE in str(status))
     assert "INTERNAL" == details(status)["ErrorInfo"].reason
 
 
 def test_stopped_engine_and_broken_bundle_show_no_internals():
-    for error in (errors.EngineStopped(SECRET), errors.BundleError("bad", path=SECRET)):
-        assert SECRET not in str(status_of(error))
+    for error in (errors.EngineStopped(INSIDE), errors.BundleError("bad", path=INSIDE)):
+        assert INSIDE not in str(status_of(error))
 
 
 def test_reason_keeps_acronyms_together():

@@ -156,16 +156,15 @@ def test_runtime_statistics_reach_the_wire():
 
 def sample(kind: Any, number: int) -> Any:
     """Return a value of a type that no default has."""
-    if kind is bool:
-        return True
-    if kind is int:
-        return number
-    if kind is float:
-        return number + 0.5
-    if kind is str:
-        return f"value {number}"
-    if kind == tuple[int, ...]:
-        return (number, number + 1)
+    plain: dict[Any, Any] = {
+        bool: True,
+        int: number,
+        float: number + 0.5,
+        str: f"value {number}",
+        tuple[int, ...]: (number, number + 1),
+    }
+    if kind in plain:
+        return plain[kind]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return list(kind)[-1]
     return sample(next(arg for arg in get_args(kind) if arg is not type(None)), number)
