@@ -1,0 +1,1 @@
+"""Measurements of the whole server: `make bench`, or `python -m benchmarks`."""
