@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 
 from service.errors import (
@@ -19,49 +18,12 @@ from service.runtime.admission import Admission
 from service.runtime.hand_over import HandOver
 from service.runtime.models import LoadedModel
 from service.runtime.request import Ended, Failed
+from service.runtime.statistics import Ends, EngineSnapshot
 from service.runtime.ticket import Ticket, closing_message, without_cancelled_end
 from service.speculation.lane import LaneRequest, TerminalRequest, as_outrider_error
 from service.speculation.publication import CallbackPublisher, PublishedRound
-from service.speculation.statistics import SchedulerStatistics, SequenceStatistics
+from service.speculation.statistics import SequenceStatistics
 from service.speculation.table import RequestTable, Turn
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """How many requests ended, by what their clients were told."""
-
-    completed: int = 0
-    cancelled: int = 0
-    failed: int = 0
-
-    def with_end(self, last: Ended | Failed) -> Ends:
-        """Count one more."""
-        if isinstance(last, Failed):
-            return replace(self, failed=self.failed + 1)
-        if last.reason is FinishReason.CANCELLED:
-            return replace(self, cancelled=self.cancelled + 1)
-        return replace(self, completed=self.completed + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSnapshot:
-    """What an engine had done, and held, at the end of a turn."""
-
-    table: SchedulerStatistics
-    ends: Ends = Ends()
-    active_lanes: int = 0
-    kv_cache_tokens: int = 0
-
-    @property
-    def scheduler(self) -> SchedulerStatistics:
-        """Return the scheduler's counters, with those of requests by what clients were told."""
-        return replace(
-            self.table,
-            active_lanes=self.active_lanes,
-            completed_requests=self.ends.completed,
-            cancelled_requests=self.ends.cancelled,
-            failed_requests=self.ends.failed,
-        )
 
 
 class Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from service.errors import UnknownModel
+from service.errors import InvalidSettings, UnknownModel
 from service.generation.config import GenerationOverrides
 from service.runtime.request import SpeculationMode
 from service.runtime.text import ModelText
@@ -66,17 +66,21 @@ class LoadedModel:
 
 
 class ModelRegistry:
-    """Finds models by name or alias; the first one is the default."""
+    """Finds models by name or alias; the first one is the default.
+
+    Raises:
+        InvalidSettings: there is none, or two have one name.
+    """
 
     def __init__(self, models: Sequence[LoadedModel]) -> None:
         if not models:
-            raise ValueError("a registry needs at least one model")
+            raise InvalidSettings("model.bundles", "names no model")
         self._models = tuple(models)
         self._by_name: dict[str, LoadedModel] = {}
         for model in models:
             for name in (model.name, *model.aliases):
                 if name in self._by_name:
-                    raise ValueError(f"two models are named {name!r}")
+                    raise InvalidSettings("model.bundles", f"two models are named {name!r}")
                 self._by_name[name] = model
 
     def all(self) -> tuple[LoadedModel, ...]:

@@ -49,8 +49,6 @@ class Runtime:
         self._watchers: list[Callable[[bool], None]] = []
         self._executor = ThreadPoolExecutor(self._options.preparation_threads, "outrider-prepare")
 
-    # -- Life ---------------------------------------------------------------
-
     async def start(self) -> None:
         """Start one engine thread for each model.
 
@@ -115,8 +113,6 @@ class Runtime:
             self._told_serving = self.is_serving
             for watcher in self._watchers:
                 watcher(self._told_serving)
-
-    # -- Requests -----------------------------------------------------------
 
     async def generate(self, request: GenerationRequest) -> Generation:
         """Validate, prepare and queue a request.
@@ -185,8 +181,6 @@ class Runtime:
             ticket.outbox.notify()
             if ticket.outbox.is_closed:
                 self._live.forget(ticket)
-
-    # -- Models -------------------------------------------------------------
 
     def models(self) -> tuple[LoadedModel, ...]:
         """Return the models, the default one first."""

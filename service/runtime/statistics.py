@@ -2,11 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from service.generation.finish import FinishReason
+from service.runtime.request import Ended, Failed
 from service.speculation.options import SchedulerOptions
 from service.speculation.statistics import SchedulerStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """How many requests ended, by what their clients were told."""
+
+    completed: int = 0
+    cancelled: int = 0
+    failed: int = 0
+
+    def with_end(self, last: Ended | Failed) -> Ends:
+        """Count one more."""
+        if isinstance(last, Failed):
+            return replace(self, failed=self.failed + 1)
+        if last.reason is FinishReason.CANCELLED:
+            return replace(self, cancelled=self.cancelled + 1)
+        return replace(self, completed=self.completed + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSnapshot:
+    """What an engine had done, and held, at the end of a turn."""
+
+    table: SchedulerStatistics
+    ends: Ends = Ends()
+    active_lanes: int = 0
+    kv_cache_tokens: int = 0
+
+    @property
+    def scheduler(self) -> SchedulerStatistics:
+        """Return the scheduler's counters, with those of requests by what clients were told."""
+        return replace(
+            self.table,
+            active_lanes=self.active_lanes,
+            completed_requests=self.ends.completed,
+            cancelled_requests=self.ends.cancelled,
+            failed_requests=self.ends.failed,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from service.errors import UnknownModel
+from service.errors import InvalidSettings, UnknownModel
 from service.runtime.models import ModelRegistry
 from tests.service.runtime.doubles import loaded_model
 
@@ -28,7 +28,7 @@ def test_registry_lists_the_default_model_first():
 
 
 def test_registry_without_models_or_with_one_name_twice_is_refused():
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(InvalidSettings, match="no model"):
         ModelRegistry(())
-    with pytest.raises(ValueError, match="'one'"):
+    with pytest.raises(InvalidSettings, match="'one'"):
         ModelRegistry((FIRST, loaded_model(name="one")))
