@@ -43,7 +43,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "service.text",
     ),
     "service.rpc": ("service", "outrider.v1", "uvloop", *GRPC),
-    "service.__main__": ("service", "engines", "outrider", "rich"),
+    "service.commands": ("service", "outrider", "rich"),
+    "service.__main__": ("service", "engines"),
     "engines": CONTRACT,
     "engines.bundle": (*CONTRACT, "numpy", "tokenizers"),
     "engines.build": (

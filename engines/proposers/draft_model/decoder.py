@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -35,7 +35,7 @@ class DraftDecoder(Protocol[InputT_contra]):
     def truncate(self, slot: int, length: int) -> None:
         """Keep the first `length` tokens of a slot; host bookkeeping only."""
 
-    def forward(self, lanes: Sequence[InputT_contra]) -> Sequence[Logits]:
+    def forward(self, lanes: Sequence[InputT_contra]) -> Iterable[Logits]:
         """Append tokens to slots and return each lane's wanted rows `[wanted, vocabulary]`.
 
         The rows are valid until the next call. A call that fails leaves every
