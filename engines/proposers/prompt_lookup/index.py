@@ -2,11 +2,10 @@
 
 Only single tokens and pairs are indexed; longer matches are found by comparing
 backwards from the latest places of the last pair. So a token costs two list
-appends, whatever the length of the text, and a look-up is bounded.
+appends, whatever the length of the text, and a guess is bounded.
 
-The probability of a guess is that of counts with an escape: `hits` of `total`
-places were followed by the token, and the text may always do something new,
-with the weight of `2.5 / length ** 1.25` places for a match of `length` tokens.
+A guess is a function of the text before it alone, however that text came
+about: drafted in one block or in two, assumed or committed.
 """
 
 from __future__ import annotations
@@ -15,21 +14,27 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from service.speculation.contract import Tokens
-from service.speculation.width import Outlook
-
-MAX_MATCH = 16
+MAX_MATCH = 32
 _MAX_PLACES = 16
 _ESCAPE_WEIGHT = 2.5
 _ESCAPE_POWER = 1.25
+_ESCAPES = tuple(
+    _ESCAPE_WEIGHT / math.pow(length, _ESCAPE_POWER) for length in range(1, MAX_MATCH + 1)
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
-    """What most likely follows, and by position how likely all of it up to there is right."""
+class Guess:
+    """The likeliest next token.
 
-    tokens: Tokens
-    outlook: Outlook
+    `probability` counts with an escape: `hits` of `total` places of a match of
+    `length` tokens were followed by the token, and the text does something new
+    with the weight of 2.5 / length ** 1.25 places. The weight was fitted to
+    what a model really wrote.
+    """
+
+    token: int
+    probability: float
 
 
 class TextIndex:
@@ -54,62 +59,50 @@ class TextIndex:
                     self._pairs.setdefault((text[-2], text[-1]), []).append(place)
             text.append(token)
 
-    def follow(self, assumed: Tokens, width: int, floor: float) -> Path:
-        """Guess up to `width` tokens after the text and the `assumed` tokens behind it.
+    def truncate(self, length: int) -> None:
+        """Take back every token from position `length` on, and the places that they made."""
+        text = self._text
+        while len(text) > length:
+            text.pop()
+            if text:
+                self._tokens[text[-1]].pop()
+                if len(text) > 1:
+                    self._pairs[text[-2], text[-1]].pop()
 
-        The longest match decides, at each step the token that most of its
-        places are followed by, the latest among equals. A path ends where it
-        is less likely than `floor`.
+    def guess(self) -> Guess | None:
+        """Guess what follows the text: None where its end never occurred before.
+
+        The longest match decides, and of its places the token that most of them
+        are followed by, the latest among equals.
         """
-        length, places = self._longest_match(assumed)
-        known, ahead = len(self._text), list(assumed)
-        outlook: list[float] = []
-        likely = 1.0
-        while places and len(outlook) < width:
-            step = len(outlook) + 1
-            followers = [
-                self._text[place + step] if place + step < known else ahead[place + step - known]
-                for place in places
-            ]
-            token = max(reversed(followers), key=followers.count)
-            hits = followers.count(token)
-            likely *= hits / (len(places) + _escape(length + step - 1))
-            if likely < floor:
-                break
-            outlook.append(likely)
-            ahead.append(token)
-            places = [
-                place
-                for place, follower in zip(places, followers, strict=True)
-                if follower == token
-            ]
-        return Path(tuple(ahead[len(assumed) :]), tuple(outlook))
+        length, places = self._longest_match()
+        if not places:
+            return None
+        followers = [self._text[place + 1] for place in places]
+        token = max(reversed(followers), key=followers.count)
+        hits = followers.count(token)
+        return Guess(token, hits / (len(places) + _ESCAPES[length - 1]))
 
-    def _longest_match(self, assumed: Tokens) -> tuple[int, list[int]]:
+    def _longest_match(self) -> tuple[int, list[int]]:
         """Return the length of the longest match of the end, and its latest places, ascending."""
-        recent = (*self._text[-MAX_MATCH:], *assumed)[-MAX_MATCH:]
-        pairs = self._pairs.get((recent[-2], recent[-1])) if len(recent) > 1 else None
+        text = self._text
+        pairs = self._pairs.get((text[-2], text[-1])) if len(text) > 1 else None
         if not pairs:
-            singles = self._tokens.get(recent[-1], []) if recent else []
-            return 1, singles[-_MAX_PLACES:]
+            return 1, self._tokens.get(text[-1], [])[-_MAX_PLACES:] if text else []
         longest = 0
         places: list[int] = []
         for place in pairs[-_MAX_PLACES:]:
-            length = self._match_length(place, recent)
+            length = self._match_length(place)
             if length > longest:
                 longest, places = length, []
             if length == longest:
                 places.append(place)
         return longest, places
 
-    def _match_length(self, place: int, recent: Tokens) -> int:
-        """Count the tokens up to `place`, a place of the last pair, that equal the recent ones."""
-        length = 2
-        limit = min(len(recent), place + 1)
-        while length < limit and self._text[place - length] == recent[-1 - length]:
+    def _match_length(self, place: int) -> int:
+        """Count the tokens up to `place`, a place of the last pair, that equal the last ones."""
+        text, length = self._text, 2
+        limit = min(place + 1, MAX_MATCH)
+        while length < limit and text[place - length] == text[-1 - length]:
             length += 1
         return length
-
-
-def _escape(length: int) -> float:
-    return _ESCAPE_WEIGHT / math.pow(length, _ESCAPE_POWER)

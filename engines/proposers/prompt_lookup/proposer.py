@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from engines.proposers.prompt_lookup.index import Path, TextIndex
+from engines.proposers.prompt_lookup.index import TextIndex
 from engines.sampling.one_hot import OneHot
 from service.errors import OutriderError, UnknownSlot
 from service.speculation.contract import (
@@ -18,13 +19,21 @@ from service.speculation.contract import (
     Tokens,
 )
 from service.speculation.cost import CostCurve
-from service.speculation.width import paying_width
+from service.speculation.width import Outlook, paying_width
 
 MAX_PROPOSALS = 15
 
-_NEGLIGIBLE = 0.05
-_FIXED_FLOOR = 0.25
-"""At a fixed width a lane has what is at least this likely: its history alone decides."""
+_NEGLIGIBLE = 0.1
+_FIXED_FLOOR = 0.4
+"""At a fixed width every guess at least this probable is proposed, whatever it costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Guesses one after another, and by position how likely all of them up to there are right."""
+
+    tokens: Tokens
+    outlook: Outlook
 
 
 class PromptLookup:
@@ -68,6 +77,7 @@ class PromptLookup:
         return [self._follow(lane) for lane in lanes]
 
     def _look_up(self, request: DraftRequest) -> Path | OutriderError:
+        """Guess on from a lane's history; whatever of it is assumed leaves the index again."""
         if request.slot not in self._indexes:
             return UnknownSlot(request.slot)
         index = self._indexes[request.slot]
@@ -75,9 +85,12 @@ class PromptLookup:
             index = self._indexes[request.slot] = TextIndex()
         if request.state is None:
             _catch_up(index, request.history)
-        assumed = _beyond(index, request.history)
-        floor = _FIXED_FLOOR if request.fixed_width else _NEGLIGIBLE
-        return _until_end(request, index.follow(assumed, request.width, floor))
+        committed = len(index)
+        _catch_up(index, request.history)
+        try:
+            return _path(index, request)
+        finally:
+            index.truncate(committed)
 
     def _follow(self, lane: ProposerCommit) -> OutriderError | None:
         if lane.slot not in self._indexes:
@@ -106,25 +119,39 @@ class PromptLookup:
 
 
 def _catch_up(index: TextIndex, history: History) -> None:
-    """Index the part of a committed history that is new."""
-    index.extend(_beyond(index, history))
+    """Index the part of a history that is new."""
+    indexed, prompt = len(index), history.prompt
+    if indexed >= len(prompt):
+        index.extend(history.generated[indexed - len(prompt) :])
+    else:
+        index.extend(prompt[indexed:] + history.generated)
 
 
-def _beyond(index: TextIndex, history: History) -> Tokens:
-    """Return the tokens of a history that lie beyond an index."""
-    indexed = len(index)
-    if indexed >= len(history.prompt):
-        return history.generated[indexed - len(history.prompt) :]
-    return history.prompt[indexed:] + history.generated
+def _path(index: TextIndex, request: DraftRequest) -> Path:
+    """Guess token by token, up to the width, the end of the output, or what is too unlikely."""
+    tokens: list[int] = []
+    outlook: list[float] = []
+    likely = 1.0
+    while len(tokens) < request.width and not _ends(request, tokens):
+        guess = index.guess()
+        if guess is None:
+            break
+        likely *= guess.probability
+        # A fixed block must not depend on where it began, so neither may its end.
+        if guess.probability < _FIXED_FLOOR if request.fixed_width else likely < _NEGLIGIBLE:
+            break
+        tokens.append(guess.token)
+        outlook.append(likely)
+        index.extend((guess.token,))
+    return Path(tuple(tokens), tuple(outlook))
 
 
-def _until_end(request: DraftRequest, path: Path) -> Path:
-    """Return the path up to the first token after which nothing can follow."""
-    for count, token in enumerate(path.tokens, 1):
-        generated = request.history.generated + path.tokens[:count]
-        if token in request.eos_token_ids or request.sampler.prefix_is_complete(generated):
-            return Path(path.tokens[:count], path.outlook[:count])
-    return path
+def _ends(request: DraftRequest, tokens: Sequence[int]) -> bool:
+    """Whether nothing can follow the tokens of a path."""
+    if not tokens:
+        return False
+    generated = (*request.history.generated, *tokens)
+    return tokens[-1] in request.eos_token_ids or request.sampler.prefix_is_complete(generated)
 
 
 def _block(request: DraftRequest, path: Path, width: int) -> DraftBlock | None:
