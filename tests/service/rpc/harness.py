@@ -29,6 +29,8 @@ from service.text.chat import ChatTemplate
 from service.text.tokenizer import parse_tokenizer
 
 SCRIPTED = ScriptedSettings(law=HashLaw(), max_context=128)
+# Thousands of tokens that never end by themselves.
+LONG = ScriptedSettings(law=HashLaw(), max_context=8192)
 HOST = "127.0.0.1"
 
 
@@ -187,5 +189,5 @@ async def gone(served: Served) -> SchedulerStatistics:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Let the event loop run until something that only it can bring about holds."""
-    while not condition():
+    while not condition():  # noqa: ASYNC110 - what is awaited has no event of its own
         await asyncio.sleep(0)

@@ -7,8 +7,6 @@ from google.rpc import error_details_pb2
 from grpc import aio
 
 from engines.scripted.fault import Fault, Operation
-from engines.scripted.law import HashLaw
-from engines.scripted.model import ScriptedSettings
 from outrider.v1 import generation_pb2, settings_pb2
 from outrider.v1.generation_service_pb2 import (
     CompleteRequest,
@@ -19,6 +17,7 @@ from service.errors import EngineError
 from service.rpc.options import ServerOptions
 from service.runtime.runtime import RuntimeOptions
 from tests.service.rpc.harness import (
+    LONG,
     Bidi,
     Gate,
     ManualTime,
@@ -264,7 +263,6 @@ async def test_client_that_breaks_off_cancels_everything_on_the_stream():
     assert BUDGET == len(after)
 
 
-LONG = ScriptedSettings(law=HashLaw(), max_context=8192)
 NARROW = (
     ("grpc.http2.lookahead_bytes", 16384),
     ("grpc.http2.bdp_probe", 0),

@@ -1,0 +1,118 @@
+import grpc
+import pytest
+from grpc import aio
+
+from outrider.v1 import capability_pb2, chat_pb2, settings_pb2
+from outrider.v1.model_service_pb2 import (
+    DetokenizeRequest,
+    GetModelRequest,
+    ListModelsRequest,
+    RenderChatRequest,
+    TokenizeRequest,
+)
+from service.rpc.rules import MAX_STOPS
+from tests.service.rpc.harness import served
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_models_are_listed_with_what_they_can_do():
+    async with served() as server:
+        (model,) = (await server.models.ListModels(ListModelsRequest())).models
+    assert ("scripted", 261, [257], True) == (
+        model.name,
+        model.vocabulary_size,
+        model.eos_token_ids,
+        model.has_chat_template,
+    )
+    ready = model.speculative_capability.ready
+    assert capability_pb2.DRAFT_SOURCE_SEPARATE == ready.source
+    assert ["right", "wrong", "mostly-right", "own-law"] == [p.name for p in model.proposers]
+    first = model.proposers[0]
+    assert (
+        settings_pb2.SPECULATION_MODE_DRAFT_MODEL,
+        16,
+        capability_pb2.DRAFT_SOURCE_SEPARATE,
+    ) == (
+        first.mode,
+        first.max_speculative_tokens,
+        first.draft_source,
+    )
+
+
+async def test_limits_are_those_that_requests_meet():
+    async with served() as server:
+        limits = (await server.models.GetModel(GetModelRequest())).model.limits
+    assert (128, 127, 16, MAX_STOPS, 8, 256, 32 * 2**20) == (
+        limits.max_context,
+        limits.max_prompt_tokens,
+        limits.max_speculative_tokens,
+        limits.max_stops,
+        limits.max_lanes,
+        limits.max_queued_requests,
+        limits.max_message_bytes,
+    )
+
+
+async def test_default_settings_are_what_nothing_asked_for_resolves_to():
+    async with served() as server:
+        settings = (await server.models.GetModel(GetModelRequest())).model.default_settings
+    assert (False, 0.0, 50, 1.0, 256, True) == (
+        settings.do_sample,
+        settings.temperature,
+        settings.top_k,
+        settings.top_p,
+        settings.max_new_tokens,
+        settings.stop_on_eos,
+    )
+    assert not settings.HasField("seed")
+
+
+async def test_unknown_model_is_not_found():
+    async with served() as server:
+        for call, request in (
+            (server.models.GetModel, GetModelRequest(model="nobody")),
+            (server.models.Tokenize, TokenizeRequest(model="nobody", text="x")),
+        ):
+            with pytest.raises(aio.AioRpcError) as caught:
+                await call(request)
+            assert grpc.StatusCode.NOT_FOUND == caught.value.code()
+
+
+async def test_text_becomes_tokens_and_text_again():
+    text = "naïve 👩‍💻"
+    async with served() as server:
+        tokens = (await server.models.Tokenize(TokenizeRequest(text=text))).token_ids
+        back = await server.models.Detokenize(DetokenizeRequest(token_ids=tokens))
+    assert list(text.encode()) == list(tokens)
+    assert text == back.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, "a"),
+        ({"skip_special_tokens": True}, "a"),
+        ({"skip_special_tokens": False}, "a<|eos|>"),
+    ],
+)
+async def test_special_tokens_are_left_out_unless_asked_for(asked: dict, expected: str):
+    async with served() as server:
+        request = DetokenizeRequest(token_ids=[ord("a"), 257], **asked)
+        assert expected == (await server.models.Detokenize(request)).text
+
+
+async def test_token_beyond_the_vocabulary_is_refused():
+    async with served() as server:
+        with pytest.raises(aio.AioRpcError) as caught:
+            await server.models.Detokenize(DetokenizeRequest(token_ids=[0, 261]))
+    assert grpc.StatusCode.INVALID_ARGUMENT == caught.value.code()
+    assert "token_ids[1]" in caught.value.details()
+
+
+async def test_chat_is_rendered_as_the_model_is_given_it():
+    chat = chat_pb2.Chat(messages=[chat_pb2.ChatMessage(role="user", content="hi")])
+    async with served() as server:
+        rendered = await server.models.RenderChat(RenderChatRequest(chat=chat))
+    assert "<|bos|><|user|>hi<|reply|>" == rendered.text
+    assert [256, 259, *b"hi", 260] == list(rendered.token_ids)
