@@ -1,0 +1,160 @@
+"""The composition: settings and bundles in, loaded models out, and what is refused on the way."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from engines.build.synthetic import build_tiny_bundle
+from engines.onnx.threads import configure_threads
+from service.__main__ import build_model, inspect_bundle, load_models
+from service.commands.engines import BuildRequest
+from service.commands.serve import ready_text
+from service.errors import BundleError, IncompatibleDraft, InvalidSettings
+from service.runtime.request import ChatMessage, SpeculationMode
+from service.runtime.settings import EngineKind, ModelSettings, Settings
+from service.speculation.capability import DraftSource, Ready, Unavailable
+
+THREADS = 2
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """Return the place of a tiny random model's bundle."""
+    configure_threads(THREADS)
+    path = tmp_path_factory.mktemp("models") / "tiny"
+    build_tiny_bundle(path)
+    return path
+
+
+def load(**model):
+    settings = ModelSettings(threads=THREADS, max_slots=2, max_context=128)
+    return load_models(Settings(model=replace(settings, **model)), lambda _: None)
+
+
+def onnx(*bundles, **model):
+    return load(engine=EngineKind.ONNX, bundles=tuple(map(str, bundles)), **model)
+
+
+def modes(model):
+    return [(proposer.name, proposer.mode) for proposer in model.proposers]
+
+
+def test_scripted_model_loads_with_its_proposers():
+    (model,) = load(engine=EngineKind.SCRIPTED)
+
+    limits = model.target.limits
+    assert ("scripted", 2, 128) == (model.name, limits.max_slots, limits.max_context)
+    assert {SpeculationMode.DRAFT_MODEL} == {mode for _, mode in modes(model)}
+
+
+def test_bundle_loads_as_a_model_with_prompt_lookup(tiny):
+    (model,) = onnx(tiny)
+
+    assert ("tiny", 2, 128) == (
+        model.name,
+        model.target.limits.max_slots,
+        model.target.limits.max_context,
+    )
+    assert [("prompt_lookup", SpeculationMode.PROMPT_LOOKUP)] == modes(model)
+    assert Unavailable() == model.capability
+    assert model.information.bit_exact
+    assert model.text.has_chat_template
+
+
+def test_chat_of_a_bundle_is_rendered_by_its_own_template(tiny):
+    (model,) = onnx(tiny)
+
+    rendered = model.text.render((ChatMessage("user", "hi"),))
+
+    assert "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n" == rendered
+
+
+def test_named_bundles_load_under_their_names_in_order(tiny):
+    assert ["a", "tiny"] == [model.name for model in onnx(f"a={tiny}", tiny)]
+
+
+def test_draft_bundle_is_preferred_over_prompt_lookup_for_the_first_model(tiny):
+    first, second = onnx(f"a={tiny}", f"b={tiny}", draft_bundle=str(tiny))
+
+    assert ["draft_model", "prompt_lookup"] == [name for name, _ in modes(first)]
+    assert ["prompt_lookup"] == [name for name, _ in modes(second)]
+    assert Ready(DraftSource.SEPARATE) == first.capability
+
+
+def test_prompt_lookup_can_be_left_out(tiny):
+    (model,) = onnx(tiny, prompt_lookup=False)
+
+    assert [] == modes(model)
+
+
+def test_two_models_of_one_name_are_refused(tiny):
+    with pytest.raises(InvalidSettings, match=r"model\.bundles.*'tiny'"):
+        onnx(tiny, tiny)
+
+
+def test_context_above_the_models_own_is_refused(tiny):
+    with pytest.raises(InvalidSettings, match=r"model\.max_context.*100000"):
+        onnx(tiny, max_context=100_000)
+
+
+def test_tensorrt_is_refused_by_name():
+    with pytest.raises(InvalidSettings, match=r"model\.engine.*tensorrt"):
+        load(engine=EngineKind.TENSORRT)
+
+
+def test_scripted_engine_takes_no_bundle(tiny):
+    with pytest.raises(InvalidSettings, match=r"model\.engine"):
+        load(engine=EngineKind.SCRIPTED, bundles=(str(tiny),))
+
+
+def test_missing_bundle_says_where_and_how_to_build(tmp_path):
+    with pytest.raises(BundleError, match="outrider build") as error:
+        onnx(tmp_path / "none")
+
+    assert str(tmp_path / "none") == error.value.path
+
+
+def test_damaged_bundle_names_the_file(tiny, tmp_path):
+    for file in tiny.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "tokenizer.json").write_text("{}")
+
+    with pytest.raises(BundleError) as error:
+        onnx(tmp_path)
+
+    assert str(tmp_path / "tokenizer.json") == error.value.path
+
+
+def test_draft_of_another_tokenizer_is_refused(tiny, tmp_path):
+    other = tmp_path / "other"
+    build_tiny_bundle(other)
+    manifest = json.loads((other / "manifest.json").read_text())
+    manifest["tokenizer_fingerprint"] = "00" * 32
+    (other / "manifest.json").write_text(json.dumps(manifest))
+
+    with pytest.raises(IncompatibleDraft, match="tokenizer fingerprint"):
+        onnx(tiny, draft_bundle=str(other))
+
+
+def test_build_of_a_missing_source_names_it(tmp_path):
+    with pytest.raises(BundleError) as error:
+        build_model(BuildRequest(tmp_path / "no.gguf", tmp_path / "new", "w8", "tsman"))
+
+    assert str(tmp_path / "no.gguf") == error.value.path
+
+
+def test_inspection_verifies_and_describes(tiny):
+    description = inspect_bundle(tiny)
+
+    assert "tiny" == description["bundle"]["model"]
+    assert "tokenizer.json" in description["sha256, verified"]
+    json.dumps(description)
+
+
+def test_ready_text_names_the_models_and_calls_to_try(tiny):
+    text = ready_text("127.0.0.1:7", onnx(tiny))
+
+    assert text.startswith("tiny: ")
+    for call in ("list", "describe", "Complete", "StreamGenerate", "Generate "):
+        assert call in text
