@@ -36,7 +36,7 @@ def test_quantised_tensors_are_read_as_floats(tmp_path) -> None:
     weight = model.array("layers.0.feed_forward.down")
 
     assert np.float32 == weight.dtype
-    assert weight == pytest.approx(expected, abs=np.abs(expected).max() / 127)
+    assert weight == pytest.approx(expected, abs=float(np.abs(expected).max()) / 127)
     assert (weight != expected).any()
 
 

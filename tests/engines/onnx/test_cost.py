@@ -1,0 +1,72 @@
+"""Measuring passes: what is timed, and when it is remembered."""
+
+import itertools
+import json
+import shutil
+
+import pytest
+
+from engines.bundle.bundle import Bundle
+from engines.onnx import cost
+from engines.onnx.cost import COST_FILE, cost_curve, measure_points, measurement_key
+from engines.onnx.decoder import Decoder
+
+
+@pytest.fixture
+def bundle(tiny_bundle, tmp_path) -> Bundle:
+    """A bundle without memory of measurements."""
+    path = tmp_path / "tiny"
+    shutil.copytree(tiny_bundle.path, path)
+    (path / COST_FILE).unlink(missing_ok=True)
+    return Bundle(path, tiny_bundle.manifest)
+
+
+@pytest.fixture
+def decoder(bundle) -> Decoder:
+    return Decoder(bundle, max_slots=4, max_context=128)
+
+
+def test_points_are_the_best_time_of_each_pass(decoder) -> None:
+    """A clock that slows down makes the first round the best one."""
+    instants = itertools.accumulate(itertools.count())
+
+    points = measure_points(decoder, (1, 4), lambda: float(next(instants)))
+
+    assert [(lanes, rows) for lanes in (1, 4) for rows in cost.ROWS] == list(points)
+    assert [1e3 * (1 + 2 * place) for place in range(10)] == list(points.values())
+
+
+def test_measuring_leaves_every_slot_free(decoder) -> None:
+    measure_points(decoder, (1, 4))
+
+    assert [0, 0, 0, 0] == [decoder.length(decoder.open()) for _ in range(4)]
+
+
+def test_curve_is_measured_once_and_remembered(bundle, decoder) -> None:
+    measured = cost_curve(bundle, decoder, 2)
+    (known,) = json.loads((bundle.path / COST_FILE).read_text()).values()
+    decoder.forward = None
+
+    assert measured == cost_curve(bundle, decoder, 2)
+    assert {f"{lanes}x{rows}" for lanes in (1, 2, 4) for rows in cost.ROWS} == set(known)
+
+
+def test_curve_of_other_threads_is_measured_anew(bundle, decoder) -> None:
+    cost_curve(bundle, decoder, 2)
+    cost_curve(bundle, decoder, 1)
+
+    assert 2 == len(json.loads((bundle.path / COST_FILE).read_text()))
+    assert measurement_key(bundle, 1) != measurement_key(bundle, 2)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": 1'])
+def test_curve_survives_a_broken_memory(bundle, decoder, text) -> None:
+    (bundle.path / COST_FILE).write_text(text)
+
+    assert 0 < cost_curve(bundle, decoder, 2).milliseconds(1, 1)
+
+
+def test_curve_is_measured_where_nothing_can_be_written(bundle, decoder) -> None:
+    (bundle.path / COST_FILE).mkdir()
+
+    assert 0 < cost_curve(bundle, decoder, 2).milliseconds(4, 2)
