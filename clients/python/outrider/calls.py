@@ -1,0 +1,67 @@
+"""What both clients share: how to connect, and the request messages of every call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from outrider.events import Event, admitted_event, finished_events, round_events
+from outrider.options import Chat, Message, Options, Prompt
+from outrider.requests import chat_message, generation_message
+from outrider.v1.generation_service_pb2 import (
+    CompleteRequest,
+    StreamGenerateRequest,
+    StreamGenerateResponse,
+)
+from outrider.v1.model_service_pb2 import DetokenizeRequest, RenderChatRequest, TokenizeRequest
+
+DEFAULT_ADDRESS = "localhost:50051"
+Messages = Sequence[Message | Mapping[str, str]]
+
+# Pings keep idle connections from being dropped on the way; the server admits one each ten seconds.
+CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", 32 * 2**20),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+)
+
+
+def complete_request(prompt: Prompt, options: Options) -> CompleteRequest:
+    """Return the request of a unary generation."""
+    generation = generation_message(prompt, options)
+    return CompleteRequest(request_id=options.get("request_id", ""), generation=generation)
+
+
+def stream_request(prompt: Prompt, options: Options) -> StreamGenerateRequest:
+    """Return the request of a streamed generation."""
+    generation = generation_message(prompt, options)
+    return StreamGenerateRequest(request_id=options.get("request_id", ""), generation=generation)
+
+
+def tokenize_request(text: str, model: str, *, add_special_tokens: bool) -> TokenizeRequest:
+    """Return the request to tokenise a text."""
+    return TokenizeRequest(model=model, text=text, add_special_tokens=add_special_tokens)
+
+
+def detokenize_request(
+    tokens: Sequence[int], model: str, *, skip_special_tokens: bool
+) -> DetokenizeRequest:
+    """Return the request for the text of tokens."""
+    return DetokenizeRequest(model=model, token_ids=tokens, skip_special_tokens=skip_special_tokens)
+
+
+def render_request(messages: Messages, model: str) -> RenderChatRequest:
+    """Return the request to render a conversation."""
+    return RenderChatRequest(model=model, chat=chat_message(Chat(messages)))
+
+
+def events_of(response: StreamGenerateResponse) -> Iterator[Event]:
+    """Yield the events of one response."""
+    match response.WhichOneof("event"):
+        case "admitted":
+            yield admitted_event(response.admitted)
+        case "round":
+            yield from round_events(response.round)
+        case "finished":
+            yield from finished_events(response.finished)
+        case _:
+            return
