@@ -1,0 +1,77 @@
+import pytest
+
+import outrider
+from outrider.calls import events_of
+from outrider.events import FinishReason, TokenSource, deltas
+from outrider.v1 import generation_pb2 as wire
+from outrider.v1.generation_service_pb2 import StreamGenerateResponse
+
+
+@pytest.mark.parametrize(
+    ("enum", "contract"), [(FinishReason, wire.FinishReason), (TokenSource, wire.TokenSource)]
+)
+def test_enum_has_every_value_of_the_contract(enum, contract):
+    prefix = contract.Name(0).removesuffix("UNSPECIFIED")
+    assert dict(contract.items()) == {prefix + member.name: member.value for member in enum}
+
+
+def test_value_of_a_newer_server_reads_as_unspecified():
+    assert FinishReason.UNSPECIFIED is FinishReason(99)
+
+
+EVERY_DELTA = (
+    (wire.SemanticEvent(text_delta="a"), outrider.TextDelta("a")),
+    (wire.SemanticEvent(reasoning_delta="b"), outrider.ReasoningDelta("b")),
+    (
+        wire.SemanticEvent(tool_call_start=wire.ToolCallStart(index=1, id="c", name="f")),
+        outrider.ToolCallStart(1, "c", "f"),
+    ),
+    (
+        wire.SemanticEvent(
+            tool_arguments_delta=wire.ToolArgumentsDelta(index=1, json_fragment="{")
+        ),
+        outrider.ToolArgumentsDelta(1, "{"),
+    ),
+    (wire.SemanticEvent(tool_call_end=wire.ToolCallEnd()), outrider.ToolCallEnd()),
+)
+
+
+def test_every_event_of_the_contract_has_its_delta():
+    """The end is no delta: it comes as `Finished`."""
+    messages = [message for message, _ in EVERY_DELTA]
+    kinds = {message.WhichOneof("event") for message in messages}
+    assert kinds | {"finished"} == set(wire.SemanticEvent.DESCRIPTOR.fields_by_name)
+    assert [delta for _, delta in EVERY_DELTA] == list(deltas(messages))
+
+
+def test_round_comes_before_what_it_let_out():
+    message = wire.Round(
+        tokens=wire.CommittedTokens(
+            first_position=3, token_ids=[7], sources=[wire.TOKEN_SOURCE_BONUS]
+        ),
+        judged_tokens=2,
+        accepted_tokens=1,
+        events=[wire.SemanticEvent(text_delta="x")],
+    )
+    token = outrider.Token(7, TokenSource.BONUS)
+    expected = [outrider.Round(3, (token,), judged=2, accepted=1), outrider.TextDelta("x")]
+    assert expected == list(events_of(StreamGenerateResponse(round=message)))
+
+
+def test_end_comes_after_what_it_let_out():
+    message = wire.Finished(
+        reason=wire.FINISH_REASON_STOP_SEQUENCE,
+        matched_stop=wire.MatchedStop(index=0, token_id=0),
+        events=[
+            wire.SemanticEvent(text_delta="x"),
+            wire.SemanticEvent(finished=wire.OutputFinished()),
+        ],
+    )
+    delta, finished = events_of(StreamGenerateResponse(finished=message))
+    assert outrider.TextDelta("x") == delta
+    assert (FinishReason.STOP_SEQUENCE, 0) == (finished.reason, finished.matched_stop)
+
+
+def test_event_of_a_newer_server_is_passed_over():
+    assert [] == list(events_of(StreamGenerateResponse()))
+    assert [] == list(deltas([wire.SemanticEvent()]))
