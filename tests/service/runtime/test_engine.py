@@ -409,6 +409,7 @@ def test_abort_fails_everything_at_once_and_refuses_what_comes_later():
     in_flight(engine)
     engine.engine.abort(EngineStopped("gone"))
     assert [EngineStopped] * 3 == [type(drained(ticket)[-1].error) for ticket in tickets]
+    assert 0 == engine.engine.snapshot.active_lanes
     with pytest.raises(EngineStopped):
         engine.submit(request("hello", request_id="late"))
 
