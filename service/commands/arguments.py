@@ -10,7 +10,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
-from service.errors import InvalidSettings
 from service.runtime.request import SpeculationMode
 from service.runtime.settings_sources import known_settings
 
@@ -60,28 +59,12 @@ def parse(argv: Sequence[str]) -> Namespace:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, description, add in (
         ("serve", "Serve models over gRPC.", _add_serve),
+        ("generate", "Stream one answer.", _add_generate),
         ("build", "Build a model bundle.", _add_build),
         ("inspect", "Verify and describe a bundle.", _add_inspect),
     ):
         add(commands.add_parser(name, help=description, description=description))
     return parser.parse_args(argv)
-
-
-def settings_flags(arguments: Namespace) -> dict[str, object]:
-    """Return the settings that flags give, by key.
-
-    Raises:
-        InvalidSettings: `--set` is not KEY=VALUE.
-    """
-    flags = {
-        key: value for key, value in vars(arguments).items() if "." in key and value is not None
-    }
-    for pair in arguments.set:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise InvalidSettings(key, "flag: --set takes KEY=VALUE")
-        flags[key] = value
-    return flags
 
 
 def _settings_help() -> str:

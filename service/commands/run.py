@@ -6,9 +6,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 
+import outrider
 from service.commands.arguments import USAGE_EXIT, parse
 from service.commands.build import build
 from service.commands.engines import Engines
+from service.commands.generate import generate
 from service.commands.inspect import inspect
 from service.commands.serve import serve
 from service.errors import InvalidSettings, OutriderError, SettingError
@@ -18,6 +20,7 @@ INTERRUPTED_EXIT = 130
 
 _COMMANDS: Mapping[str, Callable[[Namespace, Engines], None]] = {
     "serve": serve,
+    "generate": generate,
     "build": build,
     "inspect": inspect,
 }
@@ -32,9 +35,9 @@ def run(argv: Sequence[str], engines: Engines) -> int:
     arguments = parse(argv)
     try:
         _COMMANDS[arguments.command](arguments, engines)
-    except (InvalidSettings, SettingError) as refused:
+    except (InvalidSettings, SettingError, outrider.InvalidRequest) as refused:
         return _complain(refused, USAGE_EXIT)
-    except (OutriderError, OSError) as failed:
+    except (OutriderError, outrider.OutriderError, OSError) as failed:
         return _complain(failed, FAILURE_EXIT)
     except KeyboardInterrupt:
         return INTERRUPTED_EXIT

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.commands.arguments import settings_flags
 from service.commands.engines import Engines
-from service.errors import InvalidSettings
+from service.commands.settings import read_settings
 from service.rpc.options import ServerOptions
 from service.rpc.serve import run
 from service.rpc.serve import serve as serve_until_signal
 from service.runtime.models import LoadedModel, ModelRegistry
 from service.runtime.runtime import Runtime
-from service.runtime.settings import ServerSettings, Settings
-from service.runtime.settings_sources import load_settings
+from service.runtime.settings import ServerSettings
 
 
 def serve(arguments: Namespace, engines: Engines) -> None:
@@ -39,18 +36,6 @@ def serve(arguments: Namespace, engines: Engines) -> None:
         print(report, flush=True)
 
     run(serve_until_signal(Runtime(ModelRegistry(models), settings.runtime), options, ready))
-
-
-def read_settings(arguments: Namespace) -> Settings:
-    """Return the settings of file, environment and flags.
-
-    Raises:
-        InvalidSettings: one is unknown, malformed, or not served by this version.
-    """
-    settings = load_settings(arguments.config, os.environ, settings_flags(arguments))
-    if settings.metrics.port is not None:
-        raise InvalidSettings("metrics.port", "metrics are not part of this version")
-    return settings
 
 
 def server_options(settings: ServerSettings) -> ServerOptions:

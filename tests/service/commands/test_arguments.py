@@ -1,6 +1,7 @@
 import pytest
 
-from service.commands.arguments import parse, settings_flags
+from service.commands.arguments import parse
+from service.commands.settings import settings_flags
 from service.errors import InvalidSettings
 from service.runtime.settings_sources import known_settings
 

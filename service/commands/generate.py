@@ -1,0 +1,124 @@
+"""`outrider generate`: stream one answer from a server, or from one started for it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import cast
+
+from outrider import AsyncClient, AsyncStream, Chat, Message, Options, Prompt
+from service.commands.engines import Engines
+from service.commands.settings import read_settings
+from service.commands.transcript import Transcript, facts, summary
+from service.errors import InvalidSettings
+from service.rpc.options import ServerOptions
+from service.rpc.serve import run
+from service.rpc.server import Server
+from service.runtime.models import LoadedModel, ModelRegistry
+from service.runtime.runtime import Runtime
+from service.runtime.settings import RuntimeOptions
+
+
+def generate(arguments: Namespace, engines: Engines) -> None:
+    """Stream one answer to standard output.
+
+    Raises:
+        InvalidSettings: a value does not fit its field, or a setting is refused.
+        outrider.OutriderError: the server refused the request, or could not be reached.
+    """
+    prompt = _prompt(arguments)
+    if arguments.target is not None:
+        transcript = run(_ask(arguments.target, prompt, arguments))
+    else:
+        settings = read_settings(arguments)
+        logging.basicConfig(level=logging.ERROR)
+        models = engines.load(settings, _say)
+        transcript = run(_ask_own_server(models, settings.runtime, prompt, arguments))
+    _report(transcript, arguments)
+
+
+def _prompt(arguments: Namespace) -> Prompt:
+    text = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
+    if arguments.raw:
+        return cast("str", text)
+    system = [] if arguments.system is None else [Message("system", arguments.system)]
+    return Chat([*system, Message("user", text)])
+
+
+def _options(arguments: Namespace) -> Options:
+    """Return what flags ask for; an absent one leaves the choice to the server."""
+    given = {
+        "model": arguments.name,
+        "max_new_tokens": arguments.max_tokens,
+        "temperature": arguments.temperature,
+        "top_k": arguments.top_k,
+        "top_p": arguments.top_p,
+        "min_p": arguments.min_p,
+        "repetition_penalty": arguments.repetition_penalty,
+        "seed": arguments.seed,
+        "timeout": arguments.timeout,
+        "stop": arguments.stop or None,
+        "speculation": arguments.speculation,
+        "num_speculative_tokens": arguments.width,
+    }
+    return cast("Options", {name: value for name, value in given.items() if value is not None})
+
+
+async def _ask_own_server(
+    models: tuple[LoadedModel, ...], options: RuntimeOptions, prompt: Prompt, arguments: Namespace
+) -> Transcript:
+    async with _own_server(Runtime(ModelRegistry(models), options)) as address:
+        return await _ask(address, prompt, arguments)
+
+
+@asynccontextmanager
+async def _own_server(runtime: Runtime) -> AsyncIterator[str]:
+    """Serve on a free loopback port for as long as the block runs."""
+    options = ServerOptions(port=0)
+    server = Server(runtime, options)
+    port = await server.start()
+    try:
+        yield replace(options, port=port).address
+    finally:
+        await server.drain(0.0)
+
+
+async def _ask(address: str, prompt: Prompt, arguments: Namespace) -> Transcript:
+    transcript = Transcript(time.monotonic())
+    async with (
+        AsyncClient(address) as client,
+        _started(client, prompt, _options(arguments)) as stream,
+    ):
+        async for event in stream:
+            text = transcript.take(event, time.monotonic())
+            if text and not arguments.json:
+                print(text, end="", flush=True)
+    return transcript
+
+
+def _started(client: AsyncClient, prompt: Prompt, options: Options) -> AsyncStream:
+    try:
+        return client.stream(prompt, **options)
+    except ValueError as misfit:
+        raise InvalidSettings("in the flags", str(misfit)) from misfit
+
+
+def _report(transcript: Transcript, arguments: Namespace) -> None:
+    if arguments.json:
+        print(json.dumps(facts(transcript)))
+        return
+    print()
+    if arguments.stats:
+        print()
+        for name, value in summary(transcript):
+            print(f"{name:<18} {value}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

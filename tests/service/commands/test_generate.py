@@ -1,0 +1,82 @@
+"""`outrider generate` as people run it, against the scripted engine."""
+
+import json
+
+import pytest
+
+from tests.service.commands.process import outrider, serving
+
+QUESTION = ("generate", "Hello", "--max-tokens", "16")
+ANSWER = "You wrote: Hello\n"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as process:
+        yield process
+
+
+def test_generate_streams_the_text_of_a_server(server):
+    ended = outrider(*QUESTION, "--target", server.address)
+
+    assert (0, ANSWER, "") == (ended.returncode, ended.stdout, ended.stderr)
+
+
+def test_generate_without_a_server_starts_one_for_the_answer():
+    ended = outrider(*QUESTION, "--engine", "scripted")
+
+    assert (0, ANSWER) == (ended.returncode, ended.stdout)
+
+
+def test_generate_reads_a_question_from_standard_input_and_counts(server):
+    ended = outrider("generate", "-", "--stats", "--target", server.address, stdin="Hello")
+
+    text, _, statistics = ended.stdout.rpartition("\n\n")
+    assert text.startswith("You wrote: Hello")
+    assert "acceptance length" in statistics
+
+
+def test_generate_in_json_is_the_same_with_and_without_speculation(server):
+    asked = (
+        "generate",
+        "--raw",
+        "Hm. ",
+        "--max-tokens",
+        "60",
+        "--json",
+        "--target",
+        server.address,
+    )
+
+    fast, plain = (
+        json.loads(outrider(*asked, "--json", "--speculation", mode).stdout)
+        for mode in ("auto", "none")
+    )
+
+    assert fast["token_ids"] == plain["token_ids"]
+    assert fast["text"] == plain["text"]
+    assert (0, 59) == (plain["rounds"], plain["plain_steps"])
+    assert 0 < fast["accepted_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "complaint"),
+    [
+        (["--temperature", "-1"], 2, "settings.temperature"),
+        (["--seed", "-1"], 2, "out of range"),
+        (["--name", "other"], 1, "NOT_FOUND: unknown model 'other'"),
+        (["--speculation", "eagle3"], 1, "FAILED_PRECONDITION"),
+    ],
+)
+def test_refused_request_ends_in_one_line(server, flags, status, complaint):
+    ended = outrider("generate", "--raw", "x", "--target", server.address, *flags)
+
+    assert (status, 1) == (ended.returncode, len(ended.stderr.splitlines()))
+    assert complaint in ended.stderr
+
+
+def test_no_server_at_the_target_ends_with_status_one():
+    ended = outrider("generate", "x", "--target", "127.0.0.1:1", "--timeout", "5")
+
+    assert (1, 1) == (ended.returncode, len(ended.stderr.splitlines()))
+    assert "outrider: UNAVAILABLE" in ended.stderr
