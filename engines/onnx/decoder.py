@@ -49,9 +49,11 @@ class Decoder:
         self.max_rows = MAX_ROWS
         self.vocabulary_size = geometry.vocabulary
         self._geometry = geometry
+        # A lane at its last token still leaves columns for the widest pass beside it.
+        self._max_capacity = capacity_for(max_context + MAX_ROWS)
         self._limits = CallLimits(MAX_ROWS)
         self._slots = SlotTable(max_slots)
-        self._caches = KvCaches(geometry, max_slots)
+        self._caches = KvCaches(geometry, max_slots, self._max_capacity)
         self._bindings = Bindings(open_session(bundle), self._caches)
         self._inputs = CallInputs(self._limits, max_slots, geometry.context_length)
         self._logits = np.empty((MAX_ROWS, geometry.vocabulary), np.float32)
@@ -59,9 +61,8 @@ class Decoder:
     @property
     def memory(self) -> CacheMemory:
         """Bytes of the caches; the limit includes room beyond the last token of a lane."""
-        limit = capacity_for(self.max_context + self.max_rows)
-        per_token = self._geometry.cache_bytes_per_token
-        return CacheMemory(self._caches.reserved_bytes, self.max_slots * limit * per_token)
+        limit = self.max_slots * self._max_capacity * self._geometry.cache_bytes_per_token
+        return CacheMemory(self._caches.reserved_bytes, limit)
 
     def open(self) -> int:
         """Take a slot with an empty lane; raises NoFreeSlot when there is none."""

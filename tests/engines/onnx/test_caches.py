@@ -25,7 +25,7 @@ def test_capacity_never_wastes_more_than_an_eighth() -> None:
 
 
 def filled() -> KvCaches:
-    caches = KvCaches(GEOMETRY, 3)
+    caches = KvCaches(GEOMETRY, 3, 1024)
     for index, array in enumerate(caches.arrays):
         array[:] = np.random.default_rng(index).normal(size=array.shape)
     return caches
@@ -43,16 +43,32 @@ def test_resize_keeps_each_lane_to_its_length() -> None:
         assert (old[1, :, :10] == new[1, :, :10]).all()
 
 
-def test_resize_leaves_no_garbage_where_nothing_was_written() -> None:
-    """A column of weight zero must not hold what could become NaN."""
+def test_resizes_up_and_down_keep_every_lane() -> None:
+    """Lanes move over each other's old places."""
     caches = filled()
+    lengths = [64, 10, 33]
+    before = [array.copy() for array in caches.arrays]
 
-    caches.resize(128, [64, 10])
+    for capacity in (128, 192, 1024, 256, 64, 128, 64):
+        caches.resize(capacity, lengths)
+
+        for old, new in zip(before, caches.arrays, strict=True):
+            for row, length in enumerate(lengths):
+                assert (old[row, :, :length] == new[row, :, :length]).all()
+
+
+def test_caches_given_back_read_as_zeros() -> None:
+    """Pages beyond a smaller capacity are returned, and come back clean."""
+    caches = KvCaches(GEOMETRY, 3, 4096)
+    caches.resize(4096, [])
+    for array in caches.arrays:
+        array[:] = 1.0
+
+    caches.resize(64, [])
+    caches.resize(4096, [])
 
     for array in caches.arrays:
-        assert not array[0, :, 64:].any()
-        assert not array[1, :, 10:].any()
-        assert not array[2].any()
+        assert not array[1:].any()
 
 
 def test_copied_row_equals_its_source() -> None:
@@ -66,7 +82,7 @@ def test_copied_row_equals_its_source() -> None:
 
 
 def test_reserved_bytes_are_those_of_the_arrays() -> None:
-    caches = KvCaches(GEOMETRY, 3)
+    caches = KvCaches(GEOMETRY, 3, 1024)
     caches.resize(192, [])
 
     assert sum(array.nbytes for array in caches.arrays) == caches.reserved_bytes
