@@ -155,8 +155,8 @@ def _ends(request: DraftRequest, tokens: Sequence[int]) -> bool:
 
 
 def _block(request: DraftRequest, path: Path, width: int) -> DraftBlock | None:
-    """Return the path as a block of at most `width`, or whole where the width is fixed."""
-    tokens = path.tokens if request.fixed_width else path.tokens[:width]
+    """Return the path as a block of at most `width`, which no fixed path exceeds."""
+    tokens = path.tokens[:width]
     if not tokens:
         return None
     proposals = tuple(Proposal(token, OneHot(token)) for token in tokens)
