@@ -1,16 +1,20 @@
 """The composition: settings and bundles in, loaded models out, and what is refused on the way."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
+from google.protobuf import json_format
 
 from engines.build.synthetic import build_tiny_bundle
 from engines.onnx.threads import configure_threads
+from outrider.v1 import generation_service_pb2
 from service.__main__ import build_model, inspect_bundle, load_models
 from service.commands.engines import BuildRequest
 from service.commands.serve import ready_text
 from service.errors import BundleError, IncompatibleDraft, InvalidSettings
+from service.rpc.validation import validate
 from service.runtime.request import ChatMessage, SpeculationMode
 from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.speculation.capability import DraftSource, Ready, Unavailable
@@ -152,9 +156,17 @@ def test_inspection_verifies_and_describes(tiny):
     json.dumps(description)
 
 
-def test_ready_text_names_the_models_and_calls_to_try(tiny):
-    text = ready_text("127.0.0.1:7", onnx(tiny))
+def calls_to_try(text):
+    """Return the method and the body of each call that a ready text proposes."""
+    single = re.findall(r"-d '(.+)' \S+ \S+/(\w+)$", text, re.MULTILINE)
+    many = text.partition("<<'END'\n")[2].splitlines()[:-1]
+    return [(method, body) for body, method in single] + [("Generate", line) for line in many]
 
-    assert text.startswith("tiny: ")
-    for call in ("list", "describe", "Complete", "StreamGenerate", "Generate "):
-        assert call in text
+
+def test_calls_to_try_are_valid_requests(tiny):
+    calls = calls_to_try(ready_text("127.0.0.1:7", onnx(tiny)))
+
+    for method, body in calls:
+        request = getattr(generation_service_pb2, f"{method}Request")
+        validate(json_format.Parse(body, request()))
+    assert ["Complete", "StreamGenerate", "Generate", "Generate"] == [call[0] for call in calls]
