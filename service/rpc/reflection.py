@@ -7,9 +7,11 @@ the package renamed, and served by the same code, whose bytes are the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.descriptor import FileDescriptor, MethodDescriptor
 from grpc import aio
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha.reflection import SERVICE_NAME as V1ALPHA
@@ -22,7 +24,7 @@ METHOD = "ServerReflectionInfo"
 def add_reflection(server: aio.Server, services: Sequence[str]) -> None:
     """Describe the services, and reflection itself, to whoever asks."""
     _describe_v1()
-    servicer = reflection_aio.ReflectionServicer((*services, V1ALPHA, V1))
+    servicer = reflection_aio.ReflectionServicer((*services, V1ALPHA, V1), _Symbols())
     handler = grpc.stream_stream_rpc_method_handler(
         servicer.ServerReflectionInfo,
         reflection_pb2.ServerReflectionRequest.FromString,
@@ -33,6 +35,23 @@ def add_reflection(server: aio.Server, services: Sequence[str]) -> None:
             grpc.method_handlers_generic_handler(name, {METHOD: handler}) for name in (V1ALPHA, V1)
         )
     )
+
+
+class _Symbols:
+    """The default descriptor pool, which here also finds the file of a method."""
+
+    def __init__(self) -> None:
+        self._pool = descriptor_pool.Default()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
+
+    def FindFileContainingSymbol(self, symbol: str) -> FileDescriptor:  # noqa: N802 - the pool's
+        try:
+            return self._pool.FindFileContainingSymbol(symbol)
+        except KeyError:
+            method: MethodDescriptor = self._pool.FindMethodByName(symbol)
+            return method.containing_service.file
 
 
 def _describe_v1() -> None:

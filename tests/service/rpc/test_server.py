@@ -199,6 +199,25 @@ async def test_reflection_describes_every_service(version: str, symbol: str):
     assert all(names.issuperset(file.dependency) for file in files)
 
 
+async def test_reflection_finds_methods_and_says_what_it_does_not_find():
+    found, missing = (
+        "outrider.v1.GenerationService.Complete",
+        "outrider.v1.GenerationService.Nothing",
+    )
+    async with served() as server:
+        responses = [
+            await reflected(
+                server,
+                REFLECTIONS[1],
+                reflection_pb2.ServerReflectionRequest(file_containing_symbol=symbol),
+            )
+            for symbol in (found, missing)
+        ]
+    assert ["file_descriptor_response", "error_response"] == [
+        response.WhichOneof("message_response") for response in responses
+    ]
+
+
 async def test_reflection_can_be_turned_off():
     """Case B60."""
     async with served(options=ServerOptions(port=0, reflection=False)) as server:
