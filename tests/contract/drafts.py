@@ -21,7 +21,8 @@ from tests.contract.proposers import ProposerCase
 PROMPT = (1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 1, 2, 3)
 FIRST = 4
 RANDOMNESS = DraftRandomness(b"contract suite")
-END = 31
+# No vocabulary has it.
+END = 999
 
 
 @dataclass(slots=True)
@@ -58,6 +59,17 @@ class DraftLane:
             eos_token_ids=frozenset({end}),
         )
 
+    def content(self, drawn):
+        """Return the tokens of a block and their draft probabilities; None as it is."""
+        if drawn is None:
+            return None
+        assert isinstance(drawn, DraftBlock)
+        tokens = range(self.case.vocabulary)
+        return [
+            (one.token, [one.distribution.probability(token) for token in tokens])
+            for one in drawn.proposals
+        ]
+
     def draft(self, request: DraftRequest | None = None, pass_lanes: int = 1):
         """Draft one lane alone."""
         (drawn,) = self.proposer.draft([request or self.request()], pass_lanes)
@@ -93,14 +105,3 @@ def replayed(lane: DraftLane) -> DraftLane:
     for token in lane.generated:
         fresh.settle(token)
     return fresh
-
-
-def content(drawn):
-    """Return the tokens of a block and their draft probabilities; None as it is."""
-    if drawn is None:
-        return None
-    assert isinstance(drawn, DraftBlock)
-    tokens = range(32)
-    return [
-        (one.token, [one.distribution.probability(t) for t in tokens]) for one in drawn.proposals
-    ]

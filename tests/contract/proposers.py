@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from engines.onnx.passes import LaneInput
+from engines.proposers.draft_model.proposer import DraftCosts, DraftModel, DraftSettings
+from engines.proposers.prompt_lookup.proposer import PromptLookup
+from engines.sampling.row_sampler import RowSampler
 from engines.scripted.law import HashLaw, MixedLaw
 from engines.scripted.model import scripted_proposer
 from engines.scripted.proposer import Pace
@@ -12,9 +16,10 @@ from engines.scripted.rules import DraftRule, FollowLaw, FollowScript, FollowTar
 from engines.scripted.sampling import ScriptedSampler
 from service.generation.config import ResolvedGenerationConfig
 from service.speculation.contract import Proposer, Sampler, Tokens
+from service.speculation.cost import CostCurve
+from tests.contract.tiny_model import VOCABULARY, tiny_decoder
 
-VOCABULARY = 32
-_LETTERS = tuple(range(1, VOCABULARY - 2))
+_LETTERS = tuple(range(1, 30))
 _LAW = HashLaw(alphabet=_LETTERS)
 
 
@@ -23,13 +28,15 @@ class ProposerCase:
     """A proposer under test, and a sampler that it can draft under.
 
     The sampler's grammar is complete at exactly one output, if one is given.
-    `always_proposes` says that a fixed width is met in full on any history.
+    `always_proposes` says that a fixed width is met in full on any history,
+    and `vocabulary` how many tokens its distributions are over.
     """
 
     name: str
     build: Callable[[], Proposer]
     sampler: Callable[[ResolvedGenerationConfig, Tokens, Tokens | None], Sampler]
     always_proposes: bool = True
+    vocabulary: int = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,24 @@ class CompletingSampler(ScriptedSampler):
         return tuple(generated) == self.complete
 
 
+@dataclass(frozen=True, slots=True)
+class CompletingRowSampler(RowSampler):
+    """The same for samplers of logits."""
+
+    complete: Tokens | None = None
+
+    def prefix_is_complete(self, generated: Sequence[int]) -> bool:
+        """Whether the tentative output is the one that completes the grammar."""
+        return tuple(generated) == self.complete
+
+
+def _row_sampler(
+    config: ResolvedGenerationConfig, prompt: Tokens, complete: Tokens | None
+) -> Sampler:
+    del prompt
+    return replace(CompletingRowSampler.from_config(config), complete=complete)
+
+
 def _scripted_sampler(
     config: ResolvedGenerationConfig, prompt: Tokens, complete: Tokens | None
 ) -> Sampler:
@@ -54,7 +79,23 @@ def _scripted(name: str, rule: DraftRule, pace: Pace | None = None) -> ProposerC
     return ProposerCase(name, lambda: scripted_proposer(name, rule, pace), _scripted_sampler)
 
 
+# Rows cost nothing, so that an adaptive width is never zero for its price.
+_FREE = CostCurve.from_points({(1, 1): 1.0, (1, 9): 1.0, (8, 1): 1.0, (8, 9): 1.0})
+
+
+def _prompt_lookup() -> Proposer:
+    return PromptLookup(_FREE)
+
+
+def _draft_model() -> Proposer:
+    decoder = tiny_decoder(slots=8, context=128)
+    settings = DraftSettings(max_slots=8, vocabulary_size=VOCABULARY)
+    return DraftModel(decoder, LaneInput, DraftCosts(_FREE, _FREE), settings)
+
+
 PROPOSERS = (
+    ProposerCase("prompt-lookup", _prompt_lookup, _row_sampler, always_proposes=False),
+    ProposerCase("draft-model", _draft_model, _row_sampler, vocabulary=VOCABULARY),
     _scripted("scripted-right", FollowTarget(_LAW)),
     _scripted("scripted-wrong", FollowTarget(_LAW, (False,))),
     _scripted("scripted-pattern", FollowTarget(_LAW, (True, True, False))),

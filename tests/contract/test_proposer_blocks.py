@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from service.speculation.contract import DraftBlock
-from tests.contract.drafts import PROMPT, content, open_draft
+from tests.contract.drafts import PROMPT, open_draft
 from tests.contract.lanes import SAMPLED
-from tests.contract.proposers import VOCABULARY
 
 GREEDY = replace(SAMPLED, do_sample=False, temperature=0.0)
 CONFIGS = {
@@ -68,7 +67,7 @@ def test_proposal_has_probability_in_its_own_distribution(lane) -> None:
 
 def test_draft_distributions_sum_to_one(lane) -> None:
     for block in blocks_along(lane):
-        for _, probabilities in content(block):
+        for _, probabilities in lane.content(block):
             assert math.fsum(probabilities) == pytest.approx(1.0, abs=1e-5)
 
 
@@ -108,9 +107,9 @@ def test_draw_is_addressed_by_output_position(lane) -> None:
 
     later = lane.draft(lane.request(4))
 
-    assert content(whole)[2:] == content(later)
+    assert lane.content(whole)[2:] == lane.content(later)
 
 
 def test_block_from_tokens_of_the_vocabulary_only(lane) -> None:
     for block in blocks_along(lane):
-        assert all(0 <= token < VOCABULARY for token in block.tokens)
+        assert all(0 <= token < lane.case.vocabulary for token in block.tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from service.speculation.contract import DraftBlock
-from tests.contract.drafts import DraftLane, content, open_draft, replayed
+from tests.contract.drafts import DraftLane, open_draft, replayed
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def branched(lane: DraftLane, width: int = 3) -> tuple[DraftBlock, DraftBlock]:
 
 
 def test_branch_leaves_the_canonical_state_alone(lane) -> None:
-    before = content(lane.draft())
+    before = lane.content(lane.draft())
 
     branched(lane)
 
-    assert before == content(lane.draft())
+    assert before == lane.content(lane.draft())
 
 
 def test_branch_continues_as_one_longer_block_would(lane) -> None:
@@ -40,7 +40,7 @@ def test_branch_continues_as_one_longer_block_would(lane) -> None:
 
     whole = lane.draft(lane.request(6))
 
-    assert content(whole) == content(block) + content(branch)
+    assert lane.content(whole) == lane.content(block) + lane.content(branch)
 
 
 def test_branch_that_is_dropped_leaves_no_trace(lane) -> None:
@@ -49,7 +49,7 @@ def test_branch_that_is_dropped_leaves_no_trace(lane) -> None:
 
     fresh = replayed(lane)
 
-    assert content(fresh.draft()) == content(lane.draft())
+    assert lane.content(fresh.draft()) == lane.content(lane.draft())
 
 
 def test_branch_that_is_promoted_leads_to_the_same_drafts(lane) -> None:
@@ -62,7 +62,7 @@ def test_branch_that_is_promoted_leads_to_the_same_drafts(lane) -> None:
     lane.settle(*accepted, 28, block=promoted, accepted=1)
 
     fresh = replayed(lane)
-    assert content(fresh.draft()) == content(lane.draft())
+    assert lane.content(fresh.draft()) == lane.content(lane.draft())
 
 
 def test_promoted_block_can_be_extended(lane) -> None:
@@ -75,7 +75,7 @@ def test_promoted_block_can_be_extended(lane) -> None:
 
     fresh = replayed(lane)
     whole = fresh.draft(fresh.request(4))
-    assert content(whole) == content(promoted) + content(extension)
+    assert lane.content(whole) == lane.content(promoted) + lane.content(extension)
 
 
 def test_branches_of_several_lanes_do_not_meet(drafter, lane) -> None:
@@ -88,4 +88,4 @@ def test_branches_of_several_lanes_do_not_meet(drafter, lane) -> None:
 
     drawn = lane.proposer.draft(requests, 2)
 
-    assert content(branch) == content(drawn[0])
+    assert lane.content(branch) == lane.content(drawn[0])

@@ -8,7 +8,7 @@ import pytest
 
 from service.errors import OutriderError
 from service.speculation.contract import DraftBlock
-from tests.contract.drafts import DraftLane, content, open_draft, replayed
+from tests.contract.drafts import DraftLane, open_draft, replayed
 
 OTHER_PROMPT = (9, 8, 7, 9, 8, 7, 9, 8)
 
@@ -24,23 +24,23 @@ def assert_as_fresh(lane: DraftLane) -> None:
     fresh = replayed(lane)
     for width in (1, 4):
         expected = fresh.draft(fresh.request(width))
-        assert content(expected) == content(lane.draft(lane.request(width)))
+        assert lane.content(expected) == lane.content(lane.draft(lane.request(width)))
 
 
 def test_draft_twice_gives_the_same_block(lane) -> None:
     """Drafting is not committing."""
-    assert content(lane.draft()) == content(lane.draft())
+    assert lane.content(lane.draft()) == lane.content(lane.draft())
 
 
 def test_draft_of_a_fixed_width_ignores_the_pass(lane) -> None:
     """How many lanes the verification will carry may change widths, not a fixed one."""
-    alone = content(lane.draft(pass_lanes=1))
+    alone = lane.content(lane.draft(pass_lanes=1))
 
-    assert alone == content(lane.draft(pass_lanes=8))
+    assert alone == lane.content(lane.draft(pass_lanes=8))
 
 
 def test_draft_beside_other_lanes_equals_alone(drafter, lane) -> None:
-    alone = content(lane.draft())
+    alone = lane.content(lane.draft())
     others = [
         open_draft(drafter, lane.proposer, 1),
         open_draft(drafter, lane.proposer, 2, prompt=OTHER_PROMPT),
@@ -50,10 +50,13 @@ def test_draft_beside_other_lanes_equals_alone(drafter, lane) -> None:
     drawn = lane.proposer.draft(requests, 3)
 
     assert 3 == len(drawn)
-    assert alone == content(drawn[1])
-    assert [content(others[1].draft(requests[0])), content(others[0].draft(requests[2]))] == [
-        content(drawn[0]),
-        content(drawn[2]),
+    assert alone == lane.content(drawn[1])
+    assert [
+        lane.content(others[1].draft(requests[0])),
+        lane.content(others[0].draft(requests[2])),
+    ] == [
+        lane.content(drawn[0]),
+        lane.content(drawn[2]),
     ]
 
 
@@ -112,21 +115,21 @@ def test_close_forgets_the_lane(drafter, lane) -> None:
 
 
 def test_close_of_a_lane_that_is_not_open_does_nothing(lane) -> None:
-    before = content(lane.draft())
+    before = lane.content(lane.draft())
 
     lane.proposer.close(5)
 
-    assert before == content(lane.draft())
+    assert before == lane.content(lane.draft())
 
 
 def test_draft_of_an_unknown_lane_is_that_lanes_error(drafter, lane) -> None:
-    alone = content(lane.draft())
+    alone = lane.content(lane.draft())
     unknown = DraftLane(drafter, lane.proposer, 7, generated=lane.generated)
 
     error, block = lane.proposer.draft([unknown.request(), lane.request()], 2)
 
     assert isinstance(error, OutriderError)
-    assert alone == content(block)
+    assert alone == lane.content(block)
 
 
 def test_commit_to_an_unknown_lane_is_that_lanes_error(drafter, lane) -> None:
