@@ -1,5 +1,7 @@
 import asyncio
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import grpc
 import pytest
@@ -27,12 +29,14 @@ from tests.service.rpc.harness import (
     loaded,
     served,
     text_of,
+    until,
 )
 
 pytestmark = pytest.mark.asyncio
 
 NONE = settings_pb2.SpeculationSettings(mode=settings_pb2.SPECULATION_MODE_NONE)
 CONTEXT = 128
+CLIENT = Path(__file__).parents[3] / "clients/python"
 
 
 async def complete(server: Served, message: generation_pb2.Generation) -> CompleteResponse:
@@ -486,3 +490,43 @@ async def test_full_queue_says_when_to_retry():
     assert 0 < int(dict(error.trailing_metadata())["grpc-retry-pushback-ms"])
     retry = error_details_pb2.RetryInfo()
     assert any(detail.Unpack(retry) for detail in rpc_status.from_call(error).details)
+
+
+READER = """
+import sys
+import grpc
+from outrider.v1.generation_pb2 import Generation
+from outrider.v1.generation_service_pb2 import StreamGenerateRequest
+from outrider.v1.generation_service_pb2_grpc import GenerationServiceStub
+
+stub = GenerationServiceStub(grpc.insecure_channel(sys.argv[1]))
+request = StreamGenerateRequest(generation=Generation(text="once"))
+for response in stub.StreamGenerate(request):
+    print(response.WhichOneof("event"), flush=True)
+"""
+
+
+async def test_client_killed_mid_stream_leaves_the_others_unchanged():
+    """Case B52: a process that ends without a word cancels what it asked for."""
+    gate = Gate()
+    async with served(loaded(gate=gate)) as server:
+        expected = await complete(server, generation("other", max_new_tokens=20))
+        with gate.closed():
+            other = server.generation.Complete(
+                CompleteRequest(generation=generation("other", max_new_tokens=20))
+            )
+            reader = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-c", READER, server.address),
+                cwd=CLIENT,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            assert reader.stdout is not None
+            assert b"admitted\n" == await reader.stdout.readline()
+            reader.kill()
+            await reader.wait()
+            await until(lambda: server.server.in_flight == 1)
+        undisturbed = await other
+        statistics = await gone(server)
+    assert expected.tokens == undisturbed.tokens
+    assert (1, 2) == (statistics.cancelled_requests, statistics.completed_requests)

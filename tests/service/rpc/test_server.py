@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import grpc
 import pytest
@@ -9,11 +10,12 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from engines.scripted.fault import Fault, Operation
 from outrider.v1.generation_service_pb2 import CompleteRequest, StreamGenerateRequest
-from service.errors import AddressInUse
+from service.errors import AddressInUse, ZeroPassCapacity
 from service.rpc.options import ServerOptions
 from service.rpc.server import SERVICES, Server
 from service.runtime.models import ModelRegistry
 from service.runtime.runtime import Runtime
+from service.speculation.options import SchedulerOptions
 from tests.service.rpc.harness import (
     HOST,
     LONG,
@@ -158,6 +160,14 @@ async def test_port_in_use_is_said():
         assert Status.SERVING == await health(server)
 
 
+async def test_settings_that_do_not_fit_leave_nothing_listening():
+    broken = replace(loaded(), scheduler=SchedulerOptions(max_pass_lanes=0))
+    server = Server(Runtime(ModelRegistry([broken])), ServerOptions(port=0))
+    with pytest.raises(ZeroPassCapacity):
+        await server.start()
+    assert 0 == server.in_flight
+
+
 async def reflected(
     server: Served, service: str, request: reflection_pb2.ServerReflectionRequest
 ) -> reflection_pb2.ServerReflectionResponse:
@@ -197,6 +207,17 @@ async def test_reflection_describes_every_service(version: str, symbol: str):
     assert symbol in described
     names = {file.name for file in files}
     assert all(names.issuperset(file.dependency) for file in files)
+
+
+@pytest.mark.parametrize("version", REFLECTIONS)
+async def test_reflection_serves_files_by_name(version: str):
+    async with served() as server:
+        request = reflection_pb2.ServerReflectionRequest(
+            file_by_filename="outrider/v1/settings.proto"
+        )
+        response = await reflected(server, version, request)
+    (file,) = response.file_descriptor_response.file_descriptor_proto
+    assert "outrider.v1" == descriptor_pb2.FileDescriptorProto.FromString(file).package
 
 
 async def test_reflection_finds_methods_and_says_what_it_does_not_find():
