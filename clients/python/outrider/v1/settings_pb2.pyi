@@ -156,7 +156,8 @@ class GenerationSettings(_message.Message):
     """
     temperature: _builtins.float
     """Divides the logits, at least 0. Zero is greedy decoding: the likeliest token, the lowest id on
-    ties; it contradicts `do_sample = true`. Absent: 1 if sampling, else 0.
+    ties; it contradicts `do_sample = true`. Below 0.00001 it counts as zero, as no other token
+    would be left. Absent: 1 if sampling, else 0.
     """
     top_k: _builtins.int
     """Keep the k likeliest tokens, and those that tie with the last of them. 0 keeps all; negative
@@ -211,8 +212,8 @@ class GenerationSettings(_message.Message):
     `max_new_tokens`. Absent: 0.
     """
     max_context: _builtins.int
-    """The largest number of tokens of prompt and output together, at least 1. Absent, or above the
-    model's own: the model's own.
+    """The largest number of tokens of prompt and output together, at least 1 and at most the model's
+    own. Absent: the model's own.
     """
     include_stop: _builtins.bool
     """Whether a matched stop text is part of the text. Absent: false."""
