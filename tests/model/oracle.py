@@ -5,19 +5,17 @@ from __future__ import annotations
 from engines.onnx.decoder import Decoder
 from engines.onnx.passes import LaneInput
 from service.speculation.contract import Tokens
-from tests.model.loaded import LoadedDefault
 
 MAX_TOKENS = 24
 
 
-def continuation(model: LoadedDefault, prompt: Tokens, max_tokens: int = MAX_TOKENS) -> Tokens:
+def continuation(decoder: Decoder, prompt: Tokens, ends: frozenset[int]) -> Tokens:
     """Return the greedy output, its end token included."""
-    decoder = model.decoder
     slot = decoder.open()
     for start in range(0, len(prompt), decoder.max_rows):
         following = _follow(decoder, slot, prompt[start : start + decoder.max_rows])
     said = [following]
-    while len(said) < max_tokens and said[-1] not in model.ends:
+    while len(said) < MAX_TOKENS and said[-1] not in ends:
         said.append(_follow(decoder, slot, (said[-1],)))
     decoder.close(slot)
     return tuple(said)

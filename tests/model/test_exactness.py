@@ -2,72 +2,59 @@
 
 import pytest
 
-from engines.onnx.cost import cost_curve
-from engines.proposers.prompt_lookup.proposer import PromptLookup
 from tests.model.drafts import SCRIPT, KnowingProposer
 from tests.model.lanes import Job, decode
-from tests.model.loaded import THREADS
 
 pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 WIDTHS = range(1, 9)
 
 
-@pytest.fixture(scope="module")
-def lookup(model) -> PromptLookup:
-    return PromptLookup(cost_curve(model.bundle, model.decoder, THREADS))
+@pytest.fixture
+def lookup(model):
+    """The prompt lookup that the server would use."""
+    (loaded,) = model.proposers
+    return loaded.proposer
 
 
-def said(ended) -> list[tuple[int, ...]]:
-    """Return the outputs of requests that ended well."""
+def outputs(model, jobs, lanes):
+    """Return what the jobs say; none may fail."""
+    ended = decode(model.target, jobs, lanes, model.eos_token_ids)
     assert {None} == {terminal.error for terminal in ended}
-    return [terminal.tokens for terminal in ended]
+    return tuple(terminal.tokens for terminal in ended)
 
 
 def test_prompts_are_more_than_a_hundred(prompts) -> None:
     assert 100 <= len(set(prompts))
 
 
-def test_eight_plain_lanes_say_what_the_target_alone_says(model, target, prompts, alone) -> None:
+def test_eight_plain_lanes_say_what_the_target_alone_says(model, prompts, alone) -> None:
     """Batching changes nothing, whoever joins and leaves meanwhile."""
-    ended = decode(target, [Job(prompt) for prompt in prompts], 8, model.ends)
-
-    assert list(alone) == said(ended)
+    assert alone == outputs(model, [Job(prompt) for prompt in prompts], 8)
 
 
 @pytest.mark.parametrize("lanes", [1, 8])
-def test_speculation_of_every_width_and_outcome_says_the_same(
-    lanes, model, target, prompts, alone
-) -> None:
-    """Blocks of 1 to 8 proposals, each rejected at every place and accepted whole."""
+def test_blocks_of_every_width_and_outcome_change_nothing(lanes, model, prompts, alone) -> None:
+    """Of 1 to 8 proposals each place is the first wrong one, and none is."""
     proposer = KnowingProposer(dict(zip(prompts, alone, strict=True)))
 
-    ended = decode(target, [Job(prompt, proposer) for prompt in prompts], lanes, model.ends)
-
-    assert list(alone) == said(ended)
+    assert alone == outputs(model, [Job(prompt, proposer) for prompt in prompts], lanes)
     assert set(SCRIPT) == set(proposer.outcomes)
 
 
 @pytest.mark.parametrize("lanes", [1, 8])
-def test_prompt_lookup_of_each_fixed_width_says_the_same(
-    lanes, lookup, model, target, prompts, alone
+def test_prompt_lookup_of_fixed_widths_changes_nothing(
+    lanes, lookup, model, prompts, alone
 ) -> None:
-    """Lanes of all widths side by side, the proposer's guesses right and wrong as they come."""
+    """Lanes of all widths side by side, their guesses right and wrong as they come."""
     jobs = [
         Job(prompt, lookup, width=WIDTHS[index % len(WIDTHS)], fixed_width=True)
         for index, prompt in enumerate(prompts)
     ]
 
-    ended = decode(target, jobs, lanes, model.ends)
-
-    assert list(alone) == said(ended)
-    judged = sum(terminal.statistics.judged_tokens for terminal in ended)
-    accepted = sum(terminal.statistics.accepted_tokens for terminal in ended)
-    assert 0 < accepted < judged
+    assert alone == outputs(model, jobs, lanes)
 
 
-def test_prompt_lookup_that_adapts_says_the_same(lookup, model, target, prompts, alone) -> None:
+def test_prompt_lookup_that_adapts_changes_nothing(lookup, model, prompts, alone) -> None:
     """Widths from the measured cost curve."""
-    ended = decode(target, [Job(prompt, lookup) for prompt in prompts], 8, model.ends)
-
-    assert list(alone) == said(ended)
+    assert alone == outputs(model, [Job(prompt, lookup) for prompt in prompts], 8)
