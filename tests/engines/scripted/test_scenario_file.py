@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from engines.scripted.device import HANG
@@ -14,7 +17,7 @@ from engines.scripted.scenario import (
     CancelAtStage,
     ScenarioFault,
 )
-from engines.scripted.scenario_file import load_scenario
+from engines.scripted.scenario_file import OPERATIONS, load_scenario
 from engines.scripted.vocabulary import encode
 from service.errors import InvalidSettings
 from service.speculation.completion import CompletionCancellation
@@ -132,6 +135,17 @@ def test_file_with_little_has_quiet_defaults(tmp_path) -> None:
     )
     assert (0.0, True) == (request.config.temperature, scenario.settings.is_synchronous)
     assert () == scenario.faults
+
+
+def test_file_of_the_guide_is_valid(tmp_path) -> None:
+    """The example of docs/scripted.md shows every key that there is."""
+    guide = Path(__file__).parents[3] / "docs/scripted.md"
+    (example,) = re.findall(r"```toml\n(.*?)```", guide.read_text(), re.DOTALL)
+
+    scenario = load(tmp_path, example)
+
+    assert 3 == len(scenario.requests)
+    assert set(OPERATIONS) <= set(re.findall(r"`(\w+)`", guide.read_text()))
 
 
 @pytest.mark.parametrize(
