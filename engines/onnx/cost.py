@@ -51,15 +51,16 @@ def measure_points(
     Rounds go over all points in turn, so that a disturbance does not fall on
     one point alone.
     """
+    context = min(_CONTEXT, decoder.max_context - max(ROWS))
     slots = [decoder.open() for _ in range(max(lanes))]
     try:
-        decoder.forward([_input(slot, 0, _CONTEXT, wanted=0) for slot in slots])
+        decoder.forward([_input(slot, 0, context, wanted=0) for slot in slots])
         points: Points = {}
         for _ in range(_REPEATS):
             for count in lanes:
                 for rows in ROWS:
                     started = clock()
-                    decoder.forward([_input(slot, _CONTEXT, rows) for slot in slots[:count]])
+                    decoder.forward([_input(slot, context, rows) for slot in slots[:count]])
                     spent = 1e3 * (clock() - started)
                     points[count, rows] = min(spent, points.get((count, rows), spent))
         return points

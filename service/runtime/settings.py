@@ -58,7 +58,7 @@ class ModelSettings:
     draft_bundle: str | None = None
     prompt_lookup: bool = True
     max_slots: int = bounded(8, 1)
-    max_context: int | None = bounded(None, 2)
+    max_context: int | None = bounded(None, 16)
     threads: int | None = bounded(None, 1)
 
     def named_bundles(self) -> tuple[tuple[str | None, Path], ...]:

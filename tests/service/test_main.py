@@ -102,6 +102,15 @@ def test_context_above_the_models_own_is_refused(tiny):
         onnx(tiny, max_context=100_000)
 
 
+def test_the_shortest_context_of_the_settings_loads(tmp_path):
+    """The cost of a pass is measured within it."""
+    build_tiny_bundle(tmp_path / "short")
+
+    (model,) = onnx(tmp_path / "short", max_context=16)
+
+    assert 16 == model.target.limits.max_context
+
+
 def test_tensorrt_is_refused_by_name():
     with pytest.raises(InvalidSettings, match=r"model\.engine.*tensorrt"):
         load(engine=EngineKind.TENSORRT)

@@ -97,7 +97,7 @@ def test_every_kind_of_value_is_read_from_text():
         ("server.drain_seconds", "soon", "a finite number"),
         ("model.max_slots", "0", "at least 1"),
         ("model.max_slots", "none", "an integer"),
-        ("model.max_context", "1", "at least 2"),
+        ("model.max_context", "1", "at least 16"),
         ("model.prompt_lookup", "yes", "true or false"),
         ("model.engine", "torch", "auto, onnx, scripted, tensorrt"),
         ("runtime.max_outbox_messages", "0", "at least 1"),
