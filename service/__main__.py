@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,8 +192,6 @@ def _draft_proposers(
     settings: Settings, bundle: Bundle, curve: CostCurve, drafting: Bundle | None, say: Say
 ) -> tuple[LoadedProposer, ...]:
     """Return the draft model as a proposer, if one is configured."""
-    from dataclasses import replace
-
     from engines.onnx.passes import LaneInput
     from engines.proposers.draft_model.compatibility import (
         TokenizerIdentity,
@@ -203,10 +202,8 @@ def _draft_proposers(
     if drafting is None:
         return ()
     say(f"loading {drafting.path}, which drafts")
-    target_tokens, draft_tokens = (_token_texts(each) for each in (bundle, drafting))
     require_same_tokenizer(
-        TokenizerIdentity(bundle.fingerprint, target_tokens),
-        TokenizerIdentity(drafting.fingerprint, draft_tokens),
+        TokenizerIdentity(bundle.fingerprint), TokenizerIdentity(drafting.fingerprint)
     )
     context = settings.model.max_context or bundle.manifest.geometry.context_length
     most = min(context, drafting.manifest.geometry.context_length)
@@ -227,11 +224,6 @@ def _lookup_proposers(settings: ModelSettings, curve: CostCurve) -> tuple[Loaded
     return (LoadedProposer("prompt_lookup", SpeculationMode.PROMPT_LOOKUP, proposer),)
 
 
-def _token_texts(bundle: Bundle) -> list[str]:
-    vocabulary = load_tokenizer(bundle.tokenizer_path).vocabulary
-    return [token.decode("utf-8", "replace") for token in vocabulary.tokens]
-
-
 def _text(bundle: Bundle, name: str) -> ModelText:
     tokenizer = load_tokenizer(bundle.tokenizer_path)
     source = bundle.chat_template()
@@ -249,10 +241,11 @@ def _text(bundle: Bundle, name: str) -> ModelText:
 
 
 def _is_bit_exact(bundle: Bundle) -> bool:
-    """Whether a row was proved not to depend on how many rows a pass has."""
-    from engines.build.onnx_emitter import Lowering
+    """Whether rows were proved not to depend on how many a pass has: they were in this form."""
+    from engines.build.onnx_emitter import EmitOptions
 
-    return bundle.manifest.graph.lowering == Lowering.TSMAN.value
+    graph, proved = bundle.manifest.graph, EmitOptions()
+    return (graph.weights, graph.lowering) == (proved.weights.value, proved.lowering.value)
 
 
 # -- Bundles ------------------------------------------------------------------
