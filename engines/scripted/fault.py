@@ -42,19 +42,35 @@ class Fault:
     times: int = 1
 
 
+@dataclass(slots=True)
+class _Armed:
+    fault: Fault
+    calls: int = 0
+
+    def concerns(self, where: Operation, slot: int | None) -> bool:
+        return (self.fault.where, self.fault.slot) == (where, slot)
+
+    def count(self) -> bool:
+        """Count one call; return whether the fault strikes it."""
+        self.calls += 1
+        return self.fault.nth <= self.calls < self.fault.nth + self.fault.times
+
+
 class FaultPlan:
-    """Armed faults, and how many calls each has counted."""
+    """Armed faults, each with the calls that it has counted."""
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
-        self._armed: list[Fault] = []
-        self._calls: list[int] = []
+        self._armed: list[_Armed] = []
         for fault in faults:
             self.arm(fault)
 
     def arm(self, fault: Fault) -> None:
         """Let a fault count calls from now on."""
-        self._armed.append(fault)
-        self._calls.append(0)
+        self._armed.append(_Armed(fault))
+
+    def disarm(self, slot: int) -> None:
+        """Drop the faults of a slot, whose next lane is not to meet them."""
+        self._armed = [armed for armed in self._armed if armed.fault.slot != slot]
 
     def first_error(self, where: Operation, *slots: int) -> OutriderError | None:
         """Count one call that concerns these slots; return the error it ends with."""
@@ -74,11 +90,6 @@ class FaultPlan:
             raise error
 
     def _count(self, where: Operation, slot: int | None) -> OutriderError | None:
-        struck: OutriderError | None = None
-        for place, fault in enumerate(self._armed):
-            if (fault.where, fault.slot) != (where, slot):
-                continue
-            self._calls[place] += 1
-            if fault.nth <= self._calls[place] < fault.nth + fault.times:
-                struck = struck or fault.error
-        return struck
+        concerned = [armed for armed in self._armed if armed.concerns(where, slot)]
+        struck = [armed.fault.error for armed in concerned if armed.count()]
+        return struck[0] if struck else None

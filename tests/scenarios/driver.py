@@ -138,10 +138,13 @@ class TableDriver:
 
     def step(self) -> None:
         """Apply one action or let time pass to the next thing that can happen."""
-        if self.table.step() is Turn.WAITING:
+        turn = self.table.step()
+        if turn is Turn.WAITING:
             self.table.on_progress(lambda: None)
             times = (self.clock.next_call(), self.table.next_deadline())
             self.clock.wait_until(min(time for time in times if time is not None))
+        elif turn is Turn.IDLE and self._waiting:
+            self.clock.advance(1.0)
         self._collect()
         self._admit()
 
@@ -192,3 +195,4 @@ class TableDriver:
             self._ids.pop(ended.request_id).ended = ended
             leave = self.target.close if ended.slot_is_reusable else self.target.abandon
             leave(ended.slot)
+            self.target.faults.disarm(ended.slot)

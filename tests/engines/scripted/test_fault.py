@@ -40,6 +40,14 @@ def test_fault_counts_from_when_it_was_armed() -> None:
     assert [ERROR, None] == errors(plan, 2)
 
 
+def test_fault_that_is_disarmed_spares_the_slots_next_lane() -> None:
+    plan = FaultPlan([Fault(Operation.ROWS, ERROR, slot=3), Fault(Operation.ROWS, ERROR, slot=4)])
+
+    plan.disarm(3)
+
+    assert [None, ERROR] == [*errors(plan, 1, 3), *errors(plan, 1, 4)]
+
+
 def test_fault_of_another_operation_stays_away() -> None:
     plan = FaultPlan([Fault(Operation.COMMIT, ERROR)])
 
