@@ -13,6 +13,7 @@ Outlook = tuple[float, ...]
 INITIAL_ACCEPTANCE = 0.7
 _LEARNING_RATE = 0.1
 _PROBE_INTERVAL = 32
+_PROBE_BURST = 8
 
 
 def paying_width(
@@ -45,7 +46,7 @@ class AcceptanceEstimate:
 
     `rates[i]` estimates that position i is accepted once all before it were.
     `skipped` counts rounds since this lane last proposed; after a while it
-    probes with one proposal, and goes on probing while probes are accepted.
+    probes with one proposal, and goes on for a burst while probes are accepted.
     """
 
     rates: tuple[float, ...]
@@ -82,8 +83,11 @@ class AcceptanceEstimate:
             rates[position] = _towards(rates[position], float(position < accepted))
         if 0 < judged == accepted:
             rates[judged:] = [_towards(rate, rates[judged - 1]) for rate in rates[judged:]]
-        skipped = self.skipped if self.wants_probe and accepted else 0
-        return AcceptanceEstimate(tuple(rates), skipped)
+        return AcceptanceEstimate(tuple(rates), self._probes_after(accepted))
+
+    def _probes_after(self, accepted: int) -> int:
+        goes_on = self.wants_probe and accepted
+        return (self.skipped + 1) % (_PROBE_INTERVAL + _PROBE_BURST) if goes_on else 0
 
 
 def _towards(rate: float, target: float) -> float:

@@ -132,13 +132,16 @@ class DraftModel(Generic[Input]):
 
     def _adapt_widths(self, turns: Sequence[DraftTurn], lanes: int) -> None:
         """Cut the width of adaptive lanes to what pays, given what fixed lanes propose anyway."""
+        costs = self._costs(lanes, len(turns))
         outlooks = [turn.lane.estimate.outlook(turn.width) for turn in turns]
         floor = max((turn.width for turn in turns if turn.request.fixed_width), default=0)
-        paying = paying_width(outlooks, self._costs(lanes, len(turns)), lanes, floor)
+        paying = paying_width(outlooks, costs, lanes, floor)
+        # Where not even full acceptance would pay, there is nothing to find out.
+        may_probe = paying_width([(1.0,) * turn.width for turn in turns], costs, lanes) > 0
         for turn in turns:
             estimate = turn.lane.estimate
             if not turn.request.fixed_width:
-                turn.width = min(turn.width, paying) or int(estimate.wants_probe)
+                turn.width = min(turn.width, paying) or int(may_probe and estimate.wants_probe)
                 turn.lane.estimate = estimate if turn.width else estimate.skip()
 
     def _step(self, turns: Sequence[DraftTurn]) -> None:

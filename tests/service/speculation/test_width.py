@@ -159,3 +159,13 @@ def test_lane_that_recovers_is_drafted_for_again() -> None:
     _, widths = played(estimate, 1, 80)
 
     assert [4] * 10 == widths[-10:]
+
+
+def test_probes_that_never_pay_come_in_bursts() -> None:
+    """A lane whose probes are accepted and yet do not pay does not probe for ever."""
+    estimate, probes = AcceptanceEstimate((0.0,)), []
+    for _ in range(200):
+        probes.append(estimate.wants_probe)
+        estimate = estimate.observe(1, 1) if estimate.wants_probe else estimate.skip()
+
+    assert ([False] * 32 + [True] * 8) * 5 == probes

@@ -36,9 +36,11 @@ TRUNCATED = RowSampler(0.8, Penalties(1.3, 0.2, 0.1), Truncation(5, 0.9, 0.02))
 SAMPLERS = {"greedy": GREEDY, "sampled": SAMPLED, "truncated": TRUNCATED}
 
 
-def draft_model(decoder: ScriptedDecoder, *, slots: int = 1, **settings) -> DraftModel:
+def draft_model(
+    decoder: ScriptedDecoder, *, slots: int = 1, costs: DraftCosts = COSTS, **settings
+) -> DraftModel:
     settings = {"max_slots": slots, "vocabulary_size": 11, "chunk_tokens": 64} | settings
-    proposer = DraftModel(decoder, Input, COSTS, DraftSettings(**settings))
+    proposer = DraftModel(decoder, Input, costs, DraftSettings(**settings))
     for slot in range(slots):
         proposer.open(slot, PROMPT)
     return proposer
@@ -306,9 +308,9 @@ def test_draft_with_fewer_slots_than_the_target_is_refused() -> None:
         draft_model(ScriptedDecoder(max_slots=2), slots=3)
 
 
-def adaptive_widths(rounds: int, *, accept: bool) -> list[int]:
+def adaptive_widths(rounds: int, *, accept: bool, costs: DraftCosts = COSTS) -> list[int]:
     """Return the widths of a lane whose blocks are all accepted, or all rejected."""
-    proposer = draft_model(ScriptedDecoder())
+    proposer = draft_model(ScriptedDecoder(), costs=costs)
     generated: tuple[int, ...] = (2,)
     widths = []
     for _ in range(rounds):
@@ -336,6 +338,13 @@ def test_adaptive_width_falls_to_rare_probes_while_blocks_are_rejected() -> None
 
     assert {0, 1} == set(widths[30:])
     assert 1 <= sum(widths[30:]) <= 3
+
+
+def test_draft_as_dear_as_its_target_is_never_tried() -> None:
+    """Not even full acceptance would pay, so there are no probes either."""
+    costs = DraftCosts(COSTS.target, COSTS.target)
+
+    assert [0] * 100 == adaptive_widths(100, accept=True, costs=costs)
 
 
 def test_fixed_width_is_met_whatever_was_accepted() -> None:
