@@ -29,8 +29,8 @@ logger = logging.getLogger("outrider.rpc")
 
 def caller_of(context: Context) -> str:
     """Return who calls, in whose scope request ids are unique: the token, else the connection."""
-    metadata = dict(context.invocation_metadata() or ())
-    token = metadata.get("authorization")
+    metadata = context.invocation_metadata() or ()
+    token = next((value for key, value in metadata if key == "authorization"), None)
     if token is None:
         return context.peer()
     secret = token if isinstance(token, bytes) else token.encode()

@@ -143,8 +143,8 @@ def error_of(failure: _Failure) -> OutriderError:
     """Return the error of a failed call."""
     code = failure.code()
     kind = _CLASSES.get(code, ServerFailed)
-    metadata = dict(failure.trailing_metadata() or ())
-    return kind(code, failure.details() or "", _details(metadata.get(_DETAILS_KEY)))
+    values = (v for k, v in failure.trailing_metadata() or () if k == _DETAILS_KEY)
+    return kind(code, failure.details() or "", _details(next(values, None)))
 
 
 def _details(packed: str | bytes | None) -> Details:
