@@ -19,6 +19,7 @@ from outrider.v1.generation_service_pb2 import (
     StreamGenerateRequest,
     StreamGenerateResponse,
 )
+from service.rpc.rules import MAX_STOPS
 from service.runtime.runtime import RuntimeOptions
 from tests.service.rpc.harness import (
     Gate,
@@ -385,6 +386,16 @@ async def test_empty_stop_is_refused_while_another_stream_runs(stops: list[str])
     assert grpc.StatusCode.INVALID_ARGUMENT == error.code()
     assert {f"generation.settings.stops[{len(stops) - 1}].text"} == set(violated(error))
     assert 20 == len(undisturbed.tokens.token_ids)
+
+
+async def test_many_violations_reach_the_client():
+    """More than trailers hold would cost the client the whole status."""
+    async with served() as server:
+        error = await refusal(server, generation(stops=[settings_pb2.Stop(text="")] * MAX_STOPS))
+    fields = violated(error)
+    assert grpc.StatusCode.INVALID_ARGUMENT == error.code()
+    assert "must not be empty" == fields["generation.settings.stops[0].text"]
+    assert "more like it" in list(fields.values())[-1]
 
 
 async def test_unserved_field_is_unimplemented_by_name():
