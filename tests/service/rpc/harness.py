@@ -12,7 +12,14 @@ from grpc import aio
 from engines.scripted.law import HashLaw
 from engines.scripted.model import ScriptedSettings, scripted_model
 from outrider.v1 import generation_pb2, settings_pb2
-from outrider.v1.generation_service_pb2 import GenerateRequest, GenerateResponse
+from outrider.v1.generation_service_pb2 import (
+    CompleteRequest,
+    CompleteResponse,
+    GenerateRequest,
+    GenerateResponse,
+    StreamGenerateRequest,
+    StreamGenerateResponse,
+)
 from outrider.v1.generation_service_pb2_grpc import GenerationServiceStub
 from outrider.v1.model_service_pb2_grpc import ModelServiceStub
 from outrider.v1.scheduler_service_pb2_grpc import SchedulerServiceStub
@@ -191,3 +198,19 @@ async def until(condition: Callable[[], bool]) -> None:
     """Let the event loop run until something that only it can bring about holds."""
     while not condition():  # noqa: ASYNC110 - what is awaited has no event of its own
         await asyncio.sleep(0)
+
+
+async def complete(server: Served, message: generation_pb2.Generation) -> CompleteResponse:
+    return await server.generation.Complete(CompleteRequest(generation=message))
+
+
+async def stream(
+    server: Served, message: generation_pb2.Generation
+) -> list[StreamGenerateResponse]:
+    return await exhausted(
+        server.generation.StreamGenerate(StreamGenerateRequest(generation=message))
+    )
+
+
+async def exhausted(call: AsyncIterator[StreamGenerateResponse]) -> list[StreamGenerateResponse]:
+    return [response async for response in call]
