@@ -2,13 +2,13 @@
 
 import pytest
 
+from benchmarks.bare import BareLoop, chat, decoder_of
 from benchmarks.prompts import spec_bench
 from service.__main__ import load_models
 from service.runtime.models import LoadedModel
-from service.runtime.request import ChatMessage
 from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.speculation.contract import Tokens
-from tests.model.oracle import continuation
+from tests.model.lanes import MAX_TOKENS
 
 HEAD_CHARACTERS = 320
 """Of each prompt, so that more than a hundred of them are read in seconds."""
@@ -34,12 +34,11 @@ def texts() -> tuple[str, ...]:
 @pytest.fixture(scope="session")
 def prompts(model, texts) -> tuple[Tokens, ...]:
     """The same turns as the chat template writes them."""
-    turns = [(ChatMessage("user", text),) for text in texts]
-    return tuple(model.text.encode_rendered(model.text.render(turn)) for turn in turns)
+    return tuple(chat(model, text) for text in texts)
 
 
 @pytest.fixture(scope="session")
 def alone(model, prompts) -> tuple[Tokens, ...]:
-    """What the target alone says to each prompt, computed token by token."""
-    decoder, ends = model.target.decoder, model.eos_token_ids
-    return tuple(continuation(decoder, prompt, ends) for prompt in prompts)
+    """What the target alone says to each prompt, token by token; the core has no part in it."""
+    loop = BareLoop(decoder_of(model), model.eos_token_ids)
+    return tuple(loop.say(prompt, MAX_TOKENS) for prompt in prompts)

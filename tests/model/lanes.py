@@ -17,8 +17,8 @@ from service.speculation.observer import LifecycleObserver, ignore_lifecycle
 from service.speculation.options import SchedulerOptions, SpeculativeConfig
 from service.speculation.publication import CallbackPublisher, PublishedRound, TokensOnly
 from service.speculation.table import RequestTable
-from tests.model.oracle import MAX_TOKENS
 
+MAX_TOKENS = 24
 GREEDY = resolve_generation_config(None, GenerationOverrides(temperature=0.0))
 
 

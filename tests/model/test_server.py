@@ -16,7 +16,7 @@ from service.rpc.options import ServerOptions
 from service.rpc.server import Server
 from service.runtime.models import ModelRegistry
 from service.runtime.runtime import Runtime
-from tests.model.oracle import MAX_TOKENS
+from tests.model.lanes import MAX_TOKENS
 
 pytestmark = [pytest.mark.model, pytest.mark.asyncio, pytest.mark.timeout(1200)]
 
