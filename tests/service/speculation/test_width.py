@@ -95,6 +95,10 @@ def test_width_is_bounded_by_the_costs() -> None:
     assert 3 == paying_width([chain(0.9)], (1.0,) * 4, 1, floor=7)
 
 
+def test_narrowest_of_equals_wins() -> None:
+    assert 0 == paying_width([(0.0, 0.0)], (1.0, 1.0, 1.0), 1)
+
+
 def test_floor_is_kept_though_it_does_not_pay() -> None:
     assert 3 == paying_width([chain(0.01)], STEEP.by_width(1, 8), 1, floor=3)
 

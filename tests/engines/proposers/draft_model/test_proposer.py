@@ -73,7 +73,7 @@ def test_cache_follows_any_schedule_of_rounds(sampler, seed) -> None:
     generated: tuple[int, ...] = (2,)
     for _ in range(40):
         width = choices.randint(1, 5)
-        kind = choices.choice(["plain", "reject", "accept", "branch", "promote"])
+        kind = choices.choice(["plain", "reject", "accept", "drop", "promote"])
         if kind == "plain":
             generated += (choices.randrange(11),)
             proposer.commit([commit_of(PROMPT, generated, generated[-1:])])
@@ -81,10 +81,10 @@ def test_cache_follows_any_schedule_of_rounds(sampler, seed) -> None:
         block = block_of(proposer, PROMPT, generated, width, sampler=sampler)
         assert recomputed(PROMPT, generated, width, sampler) == block.tokens
         assumed = generated + block.tokens
-        accepted = choices.randint(0, width - 1) if kind == "reject" else width
+        accepted = choices.randint(0, width - 1) if kind in {"reject", "drop"} else width
         committed = (*block.tokens[:accepted], choices.randrange(11))
         state = block.state
-        if kind in {"branch", "promote"}:
+        if kind in {"drop", "promote"}:
             more = choices.randint(1, 4)
             branch = block_of(proposer, PROMPT, assumed, more, state=state, sampler=sampler)
             assert recomputed(PROMPT, assumed, more, sampler) == branch.tokens
