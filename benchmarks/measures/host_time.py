@@ -27,9 +27,14 @@ from service.runtime.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class HostTime:
-    """Microseconds of a pass on the host, and their share of the engine thread's work."""
+    """Microseconds of a pass on the host, and their share of the engine thread's work.
+
+    `busy_microseconds` are those in which the thread had a processor: without
+    waiting for the interpreter's lock, or for a core.
+    """
 
     microseconds: float
+    busy_microseconds: float
     share: float
     passes: int
     tokens: int
@@ -71,6 +76,7 @@ async def _host_time(
     host = turns.seconds - engine.seconds
     return HostTime(
         microseconds=1e6 * host / passes,
+        busy_microseconds=1e6 * (turns.busy - engine.busy) / passes,
         share=host / turns.seconds,
         passes=passes,
         tokens=after.emitted_tokens - before.emitted_tokens,
