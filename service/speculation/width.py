@@ -11,6 +11,9 @@ Outlook = tuple[float, ...]
 """By position, the probability that a proposal there and all before it are accepted."""
 
 INITIAL_ACCEPTANCE = 0.7
+MARGIN = 1.05
+"""What a wider pass must promise over a narrower one: host work is not in the measured cost."""
+
 _LEARNING_RATE = 0.1
 _PROBE_INTERVAL = 32
 _PROBE_BURST = 8
@@ -25,13 +28,13 @@ def paying_width(
     proposes as much of it as it has, and lanes without an outlook commit one
     token all the same. `costs` are milliseconds of a round by width, from zero;
     widths beyond it are not considered. `floor` is a width that the pass has
-    anyway. Among equals the narrowest wins, so zero means plain.
+    anyway; wider ones must be better by a margin, so in doubt a step is plain.
     """
     lanes = max(pass_lanes, len(outlooks), 1)
     widest = min(max(map(len, outlooks), default=0), len(costs) - 1)
     best = min(floor, len(costs) - 1)
     tokens = lanes + sum(sum(outlook[:best]) for outlook in outlooks)
-    best_rate = tokens / costs[best]
+    best_rate = MARGIN * tokens / costs[best]
     for width in range(best + 1, widest + 1):
         tokens += sum(outlook[width - 1] for outlook in outlooks if width <= len(outlook))
         rate = tokens / costs[width]

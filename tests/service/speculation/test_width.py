@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.speculation.cost import CostCurve
-from service.speculation.width import INITIAL_ACCEPTANCE, AcceptanceEstimate, paying_width
+from service.speculation.width import INITIAL_ACCEPTANCE, MARGIN, AcceptanceEstimate, paying_width
 
 STEEP = CostCurve.from_points({(1, 1): 10.0, (1, 2): 14.2})
 MEASURED = CostCurve.from_points(
@@ -60,7 +60,7 @@ def _running_product(steps):
     floor=st.integers(0, 6),
 )
 def test_width_has_the_best_rate_of_all(outlooks, slopes, others, floor) -> None:
-    """No other width at or above the floor commits more tokens a millisecond."""
+    """No other width commits more tokens a millisecond, or none is worth leaving the floor."""
     costs = [1.0]
     for slope in slopes:
         costs.append(costs[-1] + slope)
@@ -73,8 +73,10 @@ def test_width_has_the_best_rate_of_all(outlooks, slopes, others, floor) -> None
         return tokens / costs[candidate]
 
     widest = max([floor, *map(len, outlooks)])
+    rates = [rate(candidate) for candidate in range(floor, widest + 1)]
     assert floor <= width <= widest
-    assert rate(width) >= max(map(rate, range(floor, widest + 1))) - 1e-9
+    assert rate(width) >= max(rates) - 1e-9 or max(rates) <= MARGIN * rates[0] + 1e-9
+    assert width == floor or rate(width) >= MARGIN * rates[0] - 1e-9
 
 
 def test_lanes_without_an_outlook_make_width_dearer() -> None:
@@ -95,8 +97,9 @@ def test_width_is_bounded_by_the_costs() -> None:
     assert 3 == paying_width([chain(0.9)], (1.0,) * 4, 1, floor=7)
 
 
-def test_narrowest_of_equals_wins() -> None:
-    assert 0 == paying_width([(0.0, 0.0)], (1.0, 1.0, 1.0), 1)
+def test_width_that_hardly_pays_is_left_alone() -> None:
+    assert 0 == paying_width([(0.04, 0.0)], (1.0, 1.0, 1.0), 1)
+    assert 1 == paying_width([(0.06, 0.0)], (1.0, 1.0, 1.0), 1)
 
 
 def test_floor_is_kept_though_it_does_not_pay() -> None:

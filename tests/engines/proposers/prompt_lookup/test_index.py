@@ -31,7 +31,7 @@ def searched(text) -> Guess | None:
     followers = [text[end] for end in places if lengths[end] == longest]
     best = max(followers.count(token) for token in followers)
     token = next(t for t in reversed(followers) if followers.count(t) == best)
-    return Guess(token, best / (len(followers) + 2.5 / longest**1.25))
+    return Guess(token, best / (len(followers) + 3.5 / longest**1.25))
 
 
 def matched(text, end: int) -> int:
