@@ -24,7 +24,7 @@ from service.speculation.width import Outlook, paying_width
 MAX_PROPOSALS = 15
 
 _NEGLIGIBLE = 0.1
-_FIXED_FLOOR = 0.4
+_FIXED_FLOOR = 0.35
 """At a fixed width every guess at least this probable is proposed, whatever it costs."""
 
 
