@@ -13,6 +13,7 @@ from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.target import CacheSeed, seed_of
 from service.errors import EngineError, OutriderError, UnknownSlot
 from service.speculation.contract import (
+    ComponentTimings,
     DraftBlock,
     DraftRequest,
     History,
@@ -53,10 +54,12 @@ class Pace:
         position = len(request.history.generated)
         return min(request.width, self.widths[position % len(self.widths)])
 
-    def spend(self, tokens: int) -> None:
-        """Let the time of drafting pass."""
+    def spend(self, tokens: int) -> float:
+        """Let the time of drafting pass, and return its seconds."""
+        seconds = tokens * self.seconds_per_token
         if self.device is not None and tokens:
-            self.device.occupy(tokens * self.seconds_per_token)
+            self.device.occupy(seconds)
+        return seconds
 
 
 class ScriptedProposer:
@@ -79,6 +82,7 @@ class ScriptedProposer:
         self._pace = pace or Pace()
         self._faults = faults or FaultPlan()
         self._lanes: dict[int, History] = {}
+        self._timings = ComponentTimings()
 
     @property
     def traits(self) -> ProposerTraits:
@@ -113,8 +117,12 @@ class ScriptedProposer:
         self._faults.strike(Operation.DRAFT)
         drafts = [_result(self._draft_lane, request) for request in requests]
         longest = max((len(d.proposals) for d in drafts if isinstance(d, DraftBlock)), default=0)
-        self._pace.spend(longest)
+        self._timings = ComponentTimings(draft_assistant=self._pace.spend(longest))
         return drafts
+
+    def take_timings(self) -> ComponentTimings:
+        """Return the scripted seconds of the last draft pass."""
+        return self._timings
 
     def commit(self, lanes: Sequence[ProposerCommit]) -> Sequence[OutriderError | None]:
         """Follow each lane's committed tokens."""

@@ -334,5 +334,8 @@ class Proposer(Protocol):
         carry: the cost of a width depends on it.
         """
 
+    def take_timings(self) -> ComponentTimings | None:
+        """Return the device seconds of the last draft pass, None where not collected."""
+
     def commit(self, lanes: Sequence[ProposerCommit]) -> Sequence[OutriderError | None]:
         """Follow committed rounds (or a finished prefill): None or the error of each lane."""

@@ -42,8 +42,7 @@ def draft_lanes(lanes: Sequence[Lane], pass_lanes: int) -> int:
             wanted.append(request)
     if not wanted:
         return 0
-    proposer = wanted[0][0].request.proposer
-    drawn = _draw(proposer, [request for _, _, request in wanted], pass_lanes)
+    drawn = _draw([(lane, request) for lane, _, request in wanted], pass_lanes)
     pairs = zip(wanted, drawn, strict=True)
     return sum(_install_block(*one, result) for one, result in pairs)
 
@@ -104,16 +103,25 @@ def _request(
     )
 
 
-def _draw(
-    proposer: Proposer | None, requests: Sequence[DraftRequest], pass_lanes: int
-) -> Sequence[Drawn]:
+def _draw(wanted: Sequence[tuple[Lane, DraftRequest]], pass_lanes: int) -> Sequence[Drawn]:
     """Run one draft pass; a fault of the whole pass is each lane's error."""
+    requests = [request for _, request in wanted]
+    proposer = wanted[0][0].request.proposer
     assert proposer is not None
     try:
         drawn = proposer.draft(requests, pass_lanes)
+        _collect_timings(proposer, [lane for lane, _ in wanted])
     except Exception as error:  # noqa: BLE001 - isolation: the pass's lanes fail, no others
         return [as_outrider_error(error)] * len(requests)
     return [_bounded(result, request) for result, request in zip(drawn, requests, strict=True)]
+
+
+def _collect_timings(proposer: Proposer, lanes: Sequence[Lane]) -> None:
+    """Give each lane that collects them the seconds of the draft pass that it shared."""
+    collecting = [lane for lane in lanes if lane.request.component_timings]
+    timings = proposer.take_timings() if collecting else None
+    for lane in collecting:
+        lane.statistics = lane.statistics.with_timings(timings)
 
 
 def _bounded(drawn: Drawn, request: DraftRequest) -> Drawn:
@@ -181,8 +189,7 @@ def draft_ahead(lanes: Sequence[Lane], pass_lanes: int, clock: Clock) -> bool:
             lane.enter(DraftedAhead(replace(flight, failure=as_outrider_error(error))))
     if not wanted:
         return False
-    requests = [request for _, _, request in wanted]
-    drawn = _draw(wanted[0][0].request.proposer, requests, pass_lanes)
+    drawn = _draw([(lane, request) for lane, _, request in wanted], pass_lanes)
     seconds = clock() - started
     for (lane, flight, request), result in zip(wanted, drawn, strict=True):
         _install_branch(lane, flight, request, result)

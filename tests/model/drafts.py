@@ -54,6 +54,9 @@ class KnowingProposer:
     def draft(self, requests: Sequence[DraftRequest], pass_lanes: int) -> list[DraftBlock | None]:
         return [self._draft(request) for request in requests]
 
+    def take_timings(self) -> None:
+        pass
+
     def commit(self, lanes: Sequence[ProposerCommit]) -> list[None]:
         for lane in lanes:
             width = self._widths.pop(lane.slot, None)

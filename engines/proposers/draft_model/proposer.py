@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic
@@ -13,6 +14,7 @@ from engines.proposers.draft_model.turn import DraftTurn, TurnLimits
 from service.errors import IncompatibleDraft, OutriderError, UnknownSlot
 from service.speculation.capability import DraftSource
 from service.speculation.contract import (
+    ComponentTimings,
     DraftBlock,
     DraftRequest,
     ProposerCommit,
@@ -59,7 +61,10 @@ class DraftModel(Generic[Input]):
         make_input: MakeInput[Input],
         costs: DraftCosts,
         settings: DraftSettings,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        self._clock = clock
+        self._seconds = 0.0
         if decoder.max_slots < settings.max_slots:
             raise IncompatibleDraft("max_slots", settings.max_slots, decoder.max_slots)
         self.traits = ProposerTraits(
@@ -96,10 +101,16 @@ class DraftModel(Generic[Input]):
         live = [turn for turn in turns if isinstance(turn, DraftTurn)]
         self._adapt_widths(live, max(pass_lanes, len(requests)))
         active = [turn for turn in live if turn.width]
+        started = self._clock()
         while active:
             self._step(active)
             active = [turn for turn in active if not turn.is_done]
+        self._seconds = self._clock() - started
         return [turn.result if isinstance(turn, DraftTurn) else turn for turn in turns]
+
+    def take_timings(self) -> ComponentTimings:
+        """Return the seconds that the draft's decoder and its sampling took."""
+        return ComponentTimings(draft_assistant=self._seconds)
 
     def commit(self, lanes: Sequence[ProposerCommit]) -> Sequence[OutriderError | None]:
         return [self._observe(lane) for lane in lanes]

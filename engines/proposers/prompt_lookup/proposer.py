@@ -73,6 +73,9 @@ class PromptLookup:
             for request, path in zip(requests, paths, strict=True)
         ]
 
+    def take_timings(self) -> None:
+        """Return nothing: no device drafts."""
+
     def commit(self, lanes: Sequence[ProposerCommit]) -> Sequence[OutriderError | None]:
         return [self._follow(lane) for lane in lanes]
 

@@ -146,4 +146,3 @@ def test_two_tokens_follow_the_target(sampler) -> None:
     assert {pair for pair in counts if expected[pair] == 0.0} == set()
     freedom = sum(probability > 0.0 for probability in expected) - 1
     assert chi_square(counts, expected, pairs) < CRITICAL[freedom]
-

@@ -1,6 +1,6 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-import pytest
 
 from service.errors import AlreadyFinished
 from service.generation.cancellation import CancellationToken

@@ -311,6 +311,7 @@ class ScriptedProposer:
     max_proposals: int = 8
     can_branch: bool = True
     proposes: bool = True
+    timings: ComponentTimings | None = None
     fail_draft: set[int] = field(default_factory=set)
     fail_commit: set[int] = field(default_factory=set)
     opened: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -348,6 +349,9 @@ class ScriptedProposer:
             if 1 in request.eos_token_ids or request.sampler.prefix_is_complete(generated):
                 break
         return DraftBlock(fed, tuple(proposals))
+
+    def take_timings(self) -> ComponentTimings | None:
+        return self.timings
 
     def commit(self, lanes: Sequence[ProposerCommit]) -> list[OutriderError | None]:
         for lane in lanes:

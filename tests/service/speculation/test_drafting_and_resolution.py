@@ -7,15 +7,18 @@ from service.generation.randomness import DraftRandomness
 from service.generation.sequence import GenerationSequence
 from service.speculation.contract import (
     CommitInput,
+    ComponentTimings,
     DraftBlock,
     DraftRequest,
     History,
     PrefillInput,
     VerificationInput,
 )
+from service.speculation.options import SchedulerOptions
 from service.speculation.resolution import OutputState, resolve_block, resolve_single
 from service.speculation.round import TokenSource
 from tests.service.speculation.doubles import (
+    Bench,
     FixedStream,
     PlainSampler,
     RecordingText,
@@ -113,3 +116,15 @@ def test_plain_step_keeps_one_input_and_marks_its_token():
 def test_block_without_proposals_cannot_be_made():
     with pytest.raises(EmptyProposalBlock):
         DraftBlock("state", ())
+
+
+def test_draft_timings_reach_only_the_lanes_that_collect_them():
+    bench = Bench(options=SchedulerOptions().with_lookahead(enabled=False))
+    bench.proposer.timings = ComponentTimings(draft_assistant=0.25)
+    collecting = bench.join(max_tokens=6, component_timings=True)
+    other = bench.join(max_tokens=6)
+    while collecting.statistics.draft_tokens == 0:
+        bench.step()
+    assert collecting.statistics.component_timings_collected
+    assert collecting.statistics.draft_assistant_time == 0.25
+    assert other.statistics.draft_assistant_time == 0.0
