@@ -52,7 +52,7 @@ def test_measuring_leaves_every_slot_free(decoder) -> None:
 def test_curve_is_measured_once_and_remembered(bundle, decoder) -> None:
     measured = cost_curve(bundle, decoder, 2)
     (known,) = json.loads((bundle.path / COST_FILE).read_text()).values()
-    remembered = {name: 1e-6 for name in known}
+    remembered = dict.fromkeys(known, 1e-06)
     (bundle.path / COST_FILE).write_text(json.dumps({measurement_key(bundle, 2): remembered}))
 
     assert 0 < measured.milliseconds(1, 1)
@@ -85,7 +85,7 @@ def test_curve_of_a_disturbed_measurement_is_measured_again(bundle, decoder) -> 
     """A first start on a busy machine must not decide every width from then on."""
     cost_curve(bundle, decoder, 2)
     ((key, known),) = json.loads((bundle.path / COST_FILE).read_text()).items()
-    inflated = {name: 1e6 for name in known}
+    inflated = dict.fromkeys(known, 1000000.0)
     (bundle.path / COST_FILE).write_text(json.dumps({key: inflated}))
 
     assert 1e5 > cost_curve(bundle, decoder, 2).milliseconds(4, 9)
