@@ -101,7 +101,6 @@ def _scripted_model(settings: Settings) -> LoadedModel:
 
 def _onnx_models(settings: Settings, say: Say) -> tuple[LoadedModel, ...]:
     from engines.build.default_model import default_bundle_path
-    from engines.onnx.threads import configure_threads
 
     named = settings.model.named_bundles() or ((None, default_bundle_path()),)
     opened = [(name, _opened(path)) for name, path in named]
@@ -110,7 +109,6 @@ def _onnx_models(settings: Settings, say: Say) -> tuple[LoadedModel, ...]:
     drafting = None if draft is None else _opened(Path(draft))
     if settings.model.engine is EngineKind.AUTO:
         say("engine auto: onnx, on the CPU; this version has no other for models")
-    configure_threads(_threads(settings.model))
     (name, first), *others = opened
     default = _onnx_model(settings, name, first, drafting, say)
     return (default, *(_onnx_model(settings, *other, None, say) for other in others))
@@ -146,7 +144,7 @@ def _onnx_model(
     say(f"loading {bundle.path}")
     manifest = bundle.manifest
     decoder = _decoder(bundle, settings.model)
-    curve = _cost_curve(bundle, decoder, settings.model, say)
+    curve = _cost_curve(bundle, decoder, say)
     proposers = _draft_proposers(settings, bundle, curve, drafting, say)
     return LoadedModel(
         name=name or manifest.model_id,
@@ -176,13 +174,15 @@ def _decoder(bundle: Bundle, settings: ModelSettings) -> Decoder:
     if wanted > most:
         message = f"{wanted} is above what {bundle.manifest.model_id} can: {most}"
         raise InvalidSettings("model.max_context", message)
-    return Decoder(bundle, max_slots=settings.max_slots, max_context=wanted)
+    return Decoder(
+        bundle, max_slots=settings.max_slots, max_context=wanted, threads=_threads(settings)
+    )
 
 
-def _cost_curve(bundle: Bundle, decoder: Decoder, settings: ModelSettings, say: Say) -> CostCurve:
+def _cost_curve(bundle: Bundle, decoder: Decoder, say: Say) -> CostCurve:
     from engines.onnx.cost import cost_curve
 
-    curve = cost_curve(bundle, decoder, _threads(settings))
+    curve = cost_curve(bundle, decoder)
     plain, five = curve.milliseconds(1, 1), curve.milliseconds(1, 5)
     say(f"a pass of one row takes {plain:.1f} ms, of five rows {five:.1f} ms")
     return curve
@@ -209,7 +209,7 @@ def _draft_proposers(
     most = min(context, drafting.manifest.geometry.context_length)
     sized = replace(settings.model, max_context=most)
     decoder = _decoder(drafting, sized)
-    costs = DraftCosts(curve, _cost_curve(drafting, decoder, sized, say))
+    costs = DraftCosts(curve, _cost_curve(drafting, decoder, say))
     wanted = DraftSettings(settings.model.max_slots, bundle.manifest.geometry.vocabulary)
     proposer = DraftModel(decoder, LaneInput, costs, wanted)
     return (LoadedProposer("draft_model", SpeculationMode.DRAFT_MODEL, proposer),)

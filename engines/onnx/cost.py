@@ -28,7 +28,7 @@ _CLEARLY_CHEAPER = 0.8
 Points = dict[tuple[int, int], float]
 
 
-def cost_curve(bundle: Bundle, decoder: Decoder, threads: int) -> CostCurve:
+def cost_curve(bundle: Bundle, decoder: Decoder) -> CostCurve:
     """Give the decoder's cost curve: remembered beside the bundle, or measured now (2 s).
 
     The decoder must have no lane open. Measurements are remembered by processor,
@@ -36,7 +36,7 @@ def cost_curve(bundle: Bundle, decoder: Decoder, threads: int) -> CostCurve:
     anew; so is one that was measured while the machine was busy, which a glance
     at one lane's passes (0.1 s) tells.
     """
-    key = measurement_key(bundle, threads)
+    key = measurement_key(bundle, decoder.threads)
     lanes = tuple(count for count in LANES if count <= decoder.max_slots)
     path = bundle.path / COST_FILE
     known = _points(_read(path).get(key, {}))

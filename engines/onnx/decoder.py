@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,12 +40,15 @@ class Decoder:
     columns; anything beyond may be overwritten by any pass.
     """
 
-    def __init__(self, bundle: Bundle, *, max_slots: int, max_context: int) -> None:
+    def __init__(
+        self, bundle: Bundle, *, max_slots: int, max_context: int, threads: int | None = None
+    ) -> None:
         geometry = bundle.manifest.geometry
         if not 0 < max_context <= geometry.context_length:
             message = f"max_context {max_context} is not within 1 to {geometry.context_length}"
             raise EngineError(message)
         self.max_slots = max_slots
+        self.threads = threads or len(os.sched_getaffinity(0))
         self.max_context = max_context
         self.max_rows = MAX_ROWS
         self.vocabulary_size = geometry.vocabulary
@@ -54,7 +58,7 @@ class Decoder:
         self._limits = CallLimits(MAX_ROWS)
         self._slots = SlotTable(max_slots)
         self._caches = KvCaches(geometry, max_slots, self._max_capacity)
-        self._bindings = Bindings(open_session(bundle), self._caches)
+        self._bindings = Bindings(open_session(bundle, self.threads), self._caches)
         self._inputs = CallInputs(self._limits, max_slots, geometry.context_length)
         self._logits = np.empty((MAX_ROWS, geometry.vocabulary), np.float32)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from engines.build.synthetic import build_tiny_bundle
 from engines.bundle.bundle import Bundle, load_bundle
 from engines.onnx.decoder import Decoder
-from engines.onnx.threads import configure_threads
 
 VOCABULARY = 265
 
@@ -17,7 +16,6 @@ VOCABULARY = 265
 @cache
 def tiny_bundle() -> Bundle:
     """Build the bundle in a directory that lasts as long as the run."""
-    configure_threads(2)
     folder = tempfile.TemporaryDirectory(prefix="outrider-contract-")
     _folders.append(folder)
     path = Path(folder.name) / "tiny"
@@ -30,4 +28,4 @@ _folders: list[tempfile.TemporaryDirectory[str]] = []
 
 def tiny_decoder(slots: int, context: int) -> Decoder:
     """Make a decoder of the tiny model with empty caches."""
-    return Decoder(tiny_bundle(), max_slots=slots, max_context=context)
+    return Decoder(tiny_bundle(), max_slots=slots, max_context=context, threads=2)

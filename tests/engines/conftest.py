@@ -7,13 +7,11 @@ import pytest
 from engines.build.default_model import default_bundle_path
 from engines.build.synthetic import build_tiny_bundle
 from engines.bundle.bundle import Bundle, load_bundle
-from engines.onnx.threads import configure_threads
 
 
 @pytest.fixture(scope="session")
 def tiny_bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """A tiny random model in the default form."""
-    configure_threads(2)
     path = tmp_path_factory.mktemp("models") / "tiny"
     build_tiny_bundle(path)
     return load_bundle(path)
@@ -22,6 +20,5 @@ def tiny_bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 @pytest.fixture(scope="session")
 def default_bundle() -> Bundle:
     """The default model, which `make model` builds."""
-    configure_threads(2)
     path: Path = default_bundle_path()
     return load_bundle(path)

@@ -8,7 +8,6 @@ import pytest
 from google.protobuf import json_format
 
 from engines.build.synthetic import build_tiny_bundle
-from engines.onnx.threads import configure_threads
 from outrider.v1 import generation_service_pb2
 from service.__main__ import build_model, inspect_bundle, load_models
 from service.commands.engines import BuildRequest
@@ -25,7 +24,6 @@ THREADS = 2
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     """Return the place of a tiny random model's bundle."""
-    configure_threads(THREADS)
     path = tmp_path_factory.mktemp("models") / "tiny"
     build_tiny_bundle(path)
     return path

@@ -14,7 +14,6 @@ from engines.bundle.bundle import load_bundle
 from engines.bundle.manifest import MANIFEST_FILE, SpecialTokens
 from engines.onnx.decoder import Decoder
 from engines.onnx.passes import LaneInput
-from engines.onnx.threads import configure_threads
 from service.errors import BundleError
 from tests.engines.build.reference_decoder import ReferenceDecoder
 from tests.engines.build.tiny_gguf import GEOMETRY, SEED, TOKENIZER, write_tiny_gguf
@@ -58,7 +57,6 @@ def test_build_from_gguf_gives_a_bundle_that_states_its_origin(tmp_path) -> None
 
 
 def test_build_from_gguf_computes_the_model_in_the_file(tmp_path) -> None:
-    configure_threads(2)
     source = write_tiny_gguf(tmp_path / "tiny.gguf")
     build_bundle(source, tmp_path / "tiny", EmitOptions(Weights.F32), SilentProgress())
     decoder = Decoder(load_bundle(tmp_path / "tiny"), max_slots=1, max_context=64)

@@ -18,7 +18,6 @@ from engines.bundle.bundle import Bundle, load_bundle
 from engines.onnx.decoder import Decoder
 from engines.onnx.passes import LaneInput
 from engines.onnx.session import open_session
-from engines.onnx.threads import configure_threads
 from tests.engines.build.reference_decoder import ReferenceDecoder
 
 TOKENS = tuple(int(token) for token in np.random.default_rng(3).integers(0, 265, 40))
@@ -26,7 +25,6 @@ PARTS = synthetic_parts("tiny", seed=7)
 
 
 def build(path: Path, options: EmitOptions) -> Bundle:
-    configure_threads(2)
     write_bundle(PARTS, path, options, SilentProgress())
     return load_bundle(path)
 
@@ -78,7 +76,6 @@ def test_scaled_rope_divides_the_frequencies(tmp_path) -> None:
     parts = PARTS.__class__(
         "scaled", "none", PARTS.source, description, ScaledWeights(), PARTS.tokenizer
     )
-    configure_threads(2)
     write_bundle(parts, tmp_path / "m", EmitOptions(Weights.F32), SilentProgress())
 
     expected = ReferenceDecoder(description, ScaledWeights()).logits(TOKENS)
@@ -97,7 +94,6 @@ def test_untied_head_has_its_own_weight(tmp_path) -> None:
     parts = PARTS.__class__(
         "untied", "none", PARTS.source, description, HeadWeights(), PARTS.tokenizer
     )
-    configure_threads(2)
     write_bundle(parts, tmp_path / "m", EmitOptions(Weights.F32), SilentProgress())
 
     expected = ReferenceDecoder(description, HeadWeights()).logits(TOKENS)
@@ -125,7 +121,7 @@ def test_hidden_states_are_the_residual_streams(tmp_path) -> None:
     for layer in range(geometry.layers):
         inputs |= {f"past_key_{layer}": cache, f"past_value_{layer}": cache}
 
-    hidden = open_session(bundle).run(["hidden_0", "hidden_1"], inputs)
+    hidden = open_session(bundle, 2).run(["hidden_0", "hidden_1"], inputs)
 
     expected = ReferenceDecoder(PARTS.description, PARTS.weights).streams(TOKENS)
     for stream, computed in zip(expected, hidden, strict=True):

@@ -30,7 +30,7 @@ def bundle(tiny_bundle, tmp_path) -> Bundle:
 
 @pytest.fixture
 def decoder(bundle) -> Decoder:
-    return Decoder(bundle, max_slots=4, max_context=128)
+    return Decoder(bundle, max_slots=4, max_context=128, threads=2)
 
 
 def test_points_are_the_best_time_of_each_pass(decoder) -> None:
@@ -50,19 +50,19 @@ def test_measuring_leaves_every_slot_free(decoder) -> None:
 
 
 def test_curve_is_measured_once_and_remembered(bundle, decoder) -> None:
-    measured = cost_curve(bundle, decoder, 2)
+    measured = cost_curve(bundle, decoder)
     (known,) = json.loads((bundle.path / COST_FILE).read_text()).values()
     remembered = dict.fromkeys(known, 1e-06)
     (bundle.path / COST_FILE).write_text(json.dumps({measurement_key(bundle, 2): remembered}))
 
     assert 0 < measured.milliseconds(1, 1)
-    assert 1e-6 == cost_curve(bundle, decoder, 2).milliseconds(1, 1)
+    assert 1e-6 == cost_curve(bundle, decoder).milliseconds(1, 1)
     assert {f"{lanes}x{rows}" for lanes in (1, 2, 4) for rows in cost.ROWS} == set(known)
 
 
 def test_curve_of_other_threads_is_measured_anew(bundle, decoder) -> None:
-    cost_curve(bundle, decoder, 2)
-    cost_curve(bundle, decoder, 1)
+    cost_curve(bundle, decoder)
+    cost_curve(bundle, Decoder(bundle, max_slots=4, max_context=128, threads=1))
 
     assert 2 == len(json.loads((bundle.path / COST_FILE).read_text()))
     assert measurement_key(bundle, 1) != measurement_key(bundle, 2)
@@ -72,23 +72,23 @@ def test_curve_of_other_threads_is_measured_anew(bundle, decoder) -> None:
 def test_curve_survives_a_broken_memory(bundle, decoder, text) -> None:
     (bundle.path / COST_FILE).write_text(text)
 
-    assert 0 < cost_curve(bundle, decoder, 2).milliseconds(1, 1)
+    assert 0 < cost_curve(bundle, decoder).milliseconds(1, 1)
 
 
 def test_curve_is_measured_where_nothing_can_be_written(bundle, decoder) -> None:
     (bundle.path / COST_FILE).mkdir()
 
-    assert 0 < cost_curve(bundle, decoder, 2).milliseconds(4, 2)
+    assert 0 < cost_curve(bundle, decoder).milliseconds(4, 2)
 
 
 def test_curve_of_a_disturbed_measurement_is_measured_again(bundle, decoder) -> None:
     """A first start on a busy machine must not decide every width from then on."""
-    cost_curve(bundle, decoder, 2)
+    cost_curve(bundle, decoder)
     ((key, known),) = json.loads((bundle.path / COST_FILE).read_text()).items()
     inflated = dict.fromkeys(known, 1000000.0)
     (bundle.path / COST_FILE).write_text(json.dumps({key: inflated}))
 
-    assert 1e5 > cost_curve(bundle, decoder, 2).milliseconds(4, 9)
+    assert 1e5 > cost_curve(bundle, decoder).milliseconds(4, 9)
 
 
 def test_glance_tells_only_of_clearly_cheaper_passes() -> None:

@@ -10,7 +10,7 @@ from service.errors import BundleError
 
 
 def test_session_of_a_good_bundle_opens(tiny_bundle: Bundle) -> None:
-    session = open_session(tiny_bundle)
+    session = open_session(tiny_bundle, 2)
 
     assert "logits" in {output.name for output in session.get_outputs()}
 
@@ -20,7 +20,7 @@ def test_session_of_a_broken_graph_names_the_file(tiny_bundle, tmp_path) -> None
     broken.graph_path.write_bytes(b"no graph")
 
     with pytest.raises(BundleError) as caught:
-        open_session(broken)
+        open_session(broken, 2)
 
     assert str(broken.graph_path) == caught.value.path
 
@@ -33,6 +33,6 @@ def test_session_that_differs_from_the_manifest_is_refused(tiny_bundle, side) ->
     manifest = replace(tiny_bundle.manifest, graph=replace(graph, **{side: tensors}))
 
     with pytest.raises(BundleError, match="surplus") as caught:
-        open_session(Bundle(tiny_bundle.path, manifest))
+        open_session(Bundle(tiny_bundle.path, manifest), 2)
 
     assert f"graph.{side}" == caught.value.field
