@@ -142,8 +142,7 @@ def _install_block(lane: Lane, phase: ReadyToDraft, request: DraftRequest, drawn
         return False
     held = () if phase.block is None else phase.block.proposals
     block = DraftBlock(drawn.state, held + drawn.proposals)
-    counted = lane.statistics.draft_tokens + len(drawn.proposals)
-    lane.statistics = replace(lane.statistics, draft_tokens=counted)
+    lane.statistics = lane.statistics.plus(draft_tokens=len(drawn.proposals))
     lane.enter(Drafted(phase.seed, block))
     return True
 
@@ -193,8 +192,7 @@ def draft_ahead(lanes: Sequence[Lane], pass_lanes: int, clock: Clock) -> bool:
     seconds = clock() - started
     for (lane, flight, request), result in zip(wanted, drawn, strict=True):
         _install_branch(lane, flight, request, result)
-        spent = lane.statistics.optimistic_draft_time + seconds
-        lane.statistics = replace(lane.statistics, optimistic_draft_time=spent)
+        lane.statistics = lane.statistics.plus(optimistic_draft_time=seconds)
     return any(isinstance(result, DraftBlock) for result in drawn)
 
 
@@ -218,11 +216,7 @@ def _install_branch(lane: Lane, flight: Flight, request: DraftRequest, drawn: Dr
         lane.enter(DraftedAhead(flight.with_branch(None)))
     else:
         branch = OptimisticBranch(drawn, request.history.generated)
-        lane.statistics = replace(
-            lane.statistics,
-            optimistic_draft_tokens=(
-                lane.statistics.optimistic_draft_tokens + len(drawn.proposals)
-            ),
-            optimistic_draft_blocks=lane.statistics.optimistic_draft_blocks + 1,
+        lane.statistics = lane.statistics.plus(
+            optimistic_draft_tokens=len(drawn.proposals), optimistic_draft_blocks=1
         )
         lane.enter(DraftedAhead(flight.with_branch(branch)))

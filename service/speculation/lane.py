@@ -153,8 +153,7 @@ class Lane:
             self.lifecycle = self.lifecycle.to(phase.status)
         self.phase = phase
         if self.is_terminal:
-            elapsed = self._clock() - self._started
-            self.statistics = replace(self.statistics, elapsed=elapsed)
+            self.statistics = self.statistics.updated(elapsed=self._clock() - self._started)
 
     def install(self, state: OutputState, statistics: SequenceStatistics) -> None:
         """Make a resolved state canonical; its text's events are already delivered."""

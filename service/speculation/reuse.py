@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from service.errors import EmptyOptimisticBranch, OptimisticPrefixDiverged
@@ -65,12 +65,8 @@ def discard_promoted(
     if block is None:
         return statistics
     count = len(block.proposals)
-    statistics = _discarded(statistics, count)
-    return replace(
-        statistics,
-        draft_tokens=max(0, statistics.draft_tokens - count),
-        reused_optimistic_tokens=max(0, statistics.reused_optimistic_tokens - count),
-        reused_optimistic_blocks=max(0, statistics.reused_optimistic_blocks - 1),
+    return _discarded(statistics, count).plus(
+        draft_tokens=-count, reused_optimistic_tokens=-count, reused_optimistic_blocks=-1
     )
 
 
@@ -91,20 +87,13 @@ def resolve_branch(
     decision = decide_reuse(
         tokens, bonus, assumed=branch.assumed, canonical=canonical, terminal=terminal
     )
-    statistics = replace(
-        statistics, optimistic_target_bonus_tokens=statistics.optimistic_target_bonus_tokens + 1
-    )
+    statistics = statistics.plus(optimistic_target_bonus_tokens=1)
     if decision is ReuseDecision.DISCARD_TERMINAL:
         return None, discard(branch, statistics)
     if decision is ReuseDecision.DISCARD_MISMATCH:
-        mismatches = statistics.optimistic_bonus_mismatches + 1
-        statistics = replace(statistics, optimistic_bonus_mismatches=mismatches)
+        statistics = statistics.plus(optimistic_bonus_mismatches=1)
         return None, discard(branch, statistics)
-    statistics = replace(
-        statistics,
-        optimistic_bonus_matches=statistics.optimistic_bonus_matches + 1,
-        consumed_optimistic_tokens=statistics.consumed_optimistic_tokens + 1,
-    )
+    statistics = statistics.plus(optimistic_bonus_matches=1, consumed_optimistic_tokens=1)
     if decision is ReuseDecision.MATCHED_CONSUMED:
         return None, statistics
     return _promote(branch.block, statistics)
@@ -114,18 +103,11 @@ def _promote(
     block: DraftBlock, statistics: SequenceStatistics
 ) -> tuple[DraftBlock, SequenceStatistics]:
     kept = block.proposals[1:]
-    promoted = replace(
-        statistics,
-        draft_tokens=statistics.draft_tokens + len(kept),
-        reused_optimistic_tokens=statistics.reused_optimistic_tokens + len(kept),
-        reused_optimistic_blocks=statistics.reused_optimistic_blocks + 1,
+    promoted = statistics.plus(
+        draft_tokens=len(kept), reused_optimistic_tokens=len(kept), reused_optimistic_blocks=1
     )
     return DraftBlock(block.state, kept), promoted
 
 
 def _discarded(statistics: SequenceStatistics, tokens: int) -> SequenceStatistics:
-    return replace(
-        statistics,
-        discarded_optimistic_tokens=statistics.discarded_optimistic_tokens + tokens,
-        discarded_optimistic_blocks=statistics.discarded_optimistic_blocks + 1,
-    )
+    return statistics.plus(discarded_optimistic_tokens=tokens, discarded_optimistic_blocks=1)

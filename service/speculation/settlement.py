@@ -165,10 +165,7 @@ def _judge(
         _judge_prefill(entry, output)
         return
     lane.observe(LifecycleStage.OBSERVATION)
-    statistics = replace(
-        entry.statistics,
-        verification_in_flight_time=entry.statistics.verification_in_flight_time + seconds,
-    )
+    statistics = entry.statistics.plus(verification_in_flight_time=seconds)
     if lane.request.component_timings:
         statistics = statistics.with_timings(timings)
     if entry.cancelling:
@@ -194,7 +191,7 @@ def _judge_verification(entry: _Entry, output: PassOutput, options: SchedulerOpt
     statistics = entry.statistics
     if block is None:
         resolved = resolve_single(rows, state, TokenSource.PLAIN, 1)
-        statistics = replace(statistics, plain_steps=statistics.plain_steps + 1)
+        statistics = statistics.plus(plain_steps=1)
     else:
         resolved = resolve_block(rows, block, state)
         statistics = _count_round(statistics, resolved)
@@ -214,13 +211,10 @@ def _judge_verification(entry: _Entry, output: PassOutput, options: SchedulerOpt
 
 def _count_round(statistics: SequenceStatistics, resolved: ResolvedLane) -> SequenceStatistics:
     committed = resolved.committed
-    return replace(
-        statistics,
-        rounds=statistics.rounds + 1,
-        judged_tokens=statistics.judged_tokens + committed.judged,
-        accepted_tokens=statistics.accepted_tokens + committed.accepted,
-        accept_lens=(*statistics.accept_lens, committed.accepted),
+    counted = statistics.plus(
+        rounds=1, judged_tokens=committed.judged, accepted_tokens=committed.accepted
     )
+    return counted.updated(accept_lens=(*statistics.accept_lens, committed.accepted))
 
 
 def _commit(target: Target, output: PassOutput, entries: Sequence[_Entry]) -> None:
@@ -247,13 +241,10 @@ def _commit(target: Target, output: PassOutput, entries: Sequence[_Entry]) -> No
 
 
 def _count_commit(entry: _Entry, replayed: int) -> None:
-    statistics, resolved = entry.statistics, entry.resolved
+    resolved = entry.resolved
     emitted = 0 if resolved is None else len(resolved.committed.tokens)
-    entry.statistics = replace(
-        statistics,
-        target_tokens=statistics.target_tokens + replayed,
-        replayed_tokens=statistics.replayed_tokens + replayed,
-        emitted_tokens=statistics.emitted_tokens + emitted,
+    entry.statistics = entry.statistics.plus(
+        target_tokens=replayed, replayed_tokens=replayed, emitted_tokens=emitted
     )
 
 

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Self
 
 from service.speculation.capability import ExecutionTopology
 from service.speculation.contract import ComponentTimings
 from service.speculation.options import SchedulerOptions
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceStatistics:
+class Counters:
+    """A frozen record of many counters that is copied several times a round.
+
+    Copies are made of its dict: a constructor of thirty fields would cost more
+    than the rest of a round. So its subclasses have no slots.
+    """
+
+    def plus(self, **gains: float) -> Self:
+        """Return a copy with these counters increased."""
+        values = self.__dict__
+        return self.updated(**{name: values[name] + gain for name, gain in gains.items()})
+
+    def updated(self, **values: object) -> Self:
+        """Return a copy with these fields changed.
+
+        Raises:
+            TypeError: there is no such field.
+        """
+        if not values.keys() <= self.__dict__.keys():
+            raise TypeError(f"no such counters: {values.keys() - self.__dict__.keys()}")
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, **values)
+        return copy
+
+
+@dataclass(frozen=True)
+class SequenceStatistics(Counters):
     """Counters of one request; times are seconds, in-flight time contains host work.
 
     `accept_lens` holds the accepted proposals of each round, without its tail.
@@ -71,14 +97,13 @@ class SequenceStatistics:
         """Add device seconds by component; None leaves everything as it was."""
         if timings is None:
             return self
-        return replace(
-            self,
-            component_timings_collected=True,
-            draft_context_time=self.draft_context_time + timings.draft_context,
-            draft_assistant_time=self.draft_assistant_time + timings.draft_assistant,
-            draft_head_time=self.draft_head_time + timings.draft_head,
-            target_verification_time=(self.target_verification_time + timings.target_verification),
+        timed = self.plus(
+            draft_context_time=timings.draft_context,
+            draft_assistant_time=timings.draft_assistant,
+            draft_head_time=timings.draft_head,
+            target_verification_time=timings.target_verification,
         )
+        return timed.updated(component_timings_collected=True)
 
     def with_lookahead_decision(self, options: SchedulerOptions) -> SequenceStatistics:
         """Disable lookahead for good once discarded work outweighs what was reused."""
@@ -90,11 +115,11 @@ class SequenceStatistics:
         if undecided:
             return self
         reused, discarded = self.reused_optimistic_tokens, self.discarded_optimistic_tokens
-        return replace(self, adaptive_lookahead_disabled=reused == 0 or reused < discarded)
+        return self.updated(adaptive_lookahead_disabled=reused == 0 or reused < discarded)
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerStatistics:
+@dataclass(frozen=True)
+class SchedulerStatistics(Counters):
     """Counters of one scheduler since it started; peaks count passes."""
 
     execution_topology: ExecutionTopology = ExecutionTopology.SINGLE

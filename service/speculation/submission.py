@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from service.speculation.contract import (
@@ -142,5 +142,4 @@ def _submit(
 
 
 def _count_target_tokens(lane: Lane, tokens: int) -> None:
-    counted = lane.statistics.target_tokens + tokens
-    lane.statistics = replace(lane.statistics, target_tokens=counted)
+    lane.statistics = lane.statistics.plus(target_tokens=tokens)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import assert_never
 
@@ -43,7 +42,7 @@ from service.speculation.schedule import (
 from service.speculation.settlement import settle_pass
 from service.speculation.statistics import SchedulerStatistics, SequenceStatistics
 from service.speculation.submission import PassTicket, submit_prefill, submit_verification
-from service.speculation.tally import tally_actions, tally_ended, tally_progress
+from service.speculation.tally import tally_action, tally_ended
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +96,7 @@ class RequestTable:
     def statistics(self) -> SchedulerStatistics:
         """Return a snapshot of the scheduler's counters."""
         active = sum(not lane.is_terminal for lane in self._lanes.values())
-        return replace(self._statistics, active_lanes=active)
+        return self._statistics.updated(active_lanes=active)
 
     @property
     def is_finished(self) -> bool:
@@ -219,15 +218,12 @@ class RequestTable:
     def _apply(self, action: Action, active: Sequence[Lane]) -> None:
         lanes = self._concerned(action, active)
         for lane in lanes:
-            turns = lane.statistics.scheduler_turns + 1
-            lane.statistics = replace(lane.statistics, scheduler_turns=turns)
+            lane.statistics = lane.statistics.plus(scheduler_turns=1)
         before = [lane.statistics for lane in lanes]
         cross_request = self._act(action, lanes)
         after = [lane.statistics for lane in lanes]
-        statistics = tally_actions(self._statistics, action, before, after)
-        statistics = tally_progress(statistics, before, after)
-        self._statistics = replace(
-            statistics,
+        statistics = tally_action(self._statistics, action, before, after)
+        self._statistics = statistics.updated(
             cross_request_draft_opportunities=(
                 statistics.cross_request_draft_opportunities + cross_request
             ),
@@ -275,8 +271,7 @@ class RequestTable:
             return False
         for lane, drafted in zip(lanes, before, strict=True):
             if lane.statistics.draft_tokens > drafted:
-                count = lane.statistics.cross_request_draft_opportunities + 1
-                lane.statistics = replace(lane.statistics, cross_request_draft_opportunities=count)
+                lane.statistics = lane.statistics.plus(cross_request_draft_opportunities=1)
         return True
 
     def _ticket(self) -> PassTicket:
