@@ -1,8 +1,8 @@
 """The one error tree: what can go wrong, each with its facts and exactly one gRPC status.
 
     OutriderError
-    ├── GenerationError       settings, state transitions and schedules (first seed)
-    ├── OutputError           text state and publication (second seed)
+    ├── GenerationError       settings, state transitions and schedules
+    ├── OutputError           text state and publication
     ├── EngineError           engine work, its completion, its cache
     ├── RequestError          what a client asked for cannot be served
     ├── ServiceError          the service is not in a state to serve it
@@ -138,8 +138,8 @@ class SettingError(GenerationError):
     """A setting is refused; `field` names it and `value` is what was given."""
 
     status = Status.INVALID_ARGUMENT
-    field: ClassVar[str] = ""
-    rule: ClassVar[str] = ""
+    field: str = ""
+    rule: str = ""
 
     def __init__(self, value: object = None) -> None:
         given = "" if value is None else f", got {value}"
@@ -268,11 +268,13 @@ class ZeroAdaptiveLookaheadWindow(SettingError):
     rule = "must be positive"
 
 
-class ZeroPassCapacity(SettingError):
-    """A pass could carry no lanes or no prefill tokens."""
+class OptionOutOfRange(SettingError):
+    """A scheduler option does not fit its range, both ends included."""
 
-    field = "max_pass_lanes, prefill_chunk_tokens"
-    rule = "must be positive"
+    def __init__(self, field: str, value: int, lowest: int, highest: int) -> None:
+        self.field = field
+        self.rule = f"must be within {lowest} to {highest}"
+        super().__init__(value)
 
 
 class ZeroCompletionTimeout(SettingError):

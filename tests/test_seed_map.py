@@ -1,4 +1,4 @@
-"""Every test of the two core seeds exists here by its meaning: the map, and its check."""
+"""Every test of eredu-core, the seed of this core, exists by its meaning: the map, its check."""
 
 import ast
 from pathlib import Path

@@ -81,7 +81,7 @@ def _first(*values: T | None, default: T) -> T:
 def _sampling_mode(
     checkpoint: GenerationOverrides, overrides: GenerationOverrides
 ) -> tuple[bool, float]:
-    """Return (do_sample, temperature) by the first seed's precedence."""
+    """Return (do_sample, temperature) by eredu-core's precedence."""
     if overrides.do_sample is False:
         return False, 0.0
     if overrides.do_sample:
@@ -101,7 +101,7 @@ def resolve_generation_config(
     Raises:
         SettingError: the first refused field, by the subclass that names it.
 
-    Source: first seed, `resolve_generation_config`.
+    Source: eredu-core, `resolve_generation_config`.
     """
     defaults = _WITHOUT_CHECKPOINT if checkpoint is None else _WITH_CHECKPOINT
     base = checkpoint or GenerationOverrides()
@@ -131,7 +131,7 @@ def resolve_generation_config(
 
 
 def setting_errors(config: ResolvedGenerationConfig) -> tuple[SettingError, ...]:
-    """Return every refused field, in the seed's order; empty when all are valid."""
+    """Return every refused field, in a fixed order; empty when all are valid."""
     temperature_ok = math.isfinite(config.temperature) and config.temperature >= 0.0
     stochastic_zero = config.do_sample and config.temperature == 0.0
     penalty = config.repetition_penalty

@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class FinishReason(Enum):
-    """The condition that ended a generation (union of both seeds' reasons)."""
+    """The condition that ended a generation."""
 
     EOS = "eos"
     STOP_SEQUENCE = "stop_sequence"

@@ -54,7 +54,7 @@ class Stop:
 
 
 class SpeculationMode(Enum):
-    """How drafts are to be found; names are the third seed's."""
+    """How drafts are to be found."""
 
     AUTO = "auto"
     NONE = "none"

@@ -9,7 +9,7 @@ from service.errors import InvalidStatusTransition
 
 
 class RequestStatus(Enum):
-    """Where a request stands; names are the seed's, and Failed is ours."""
+    """Where a request stands; names are eredu-core's, and FAILED is ours."""
 
     PREFILL = "prefill"
     READY_TO_DRAFT = "ready_to_draft"

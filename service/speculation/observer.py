@@ -10,7 +10,8 @@ class LifecycleStage(Enum):
     """A boundary, observed before the work it names.
 
     ADMISSION precedes the compatibility check; COMPATIBILITY follows it and
-    precedes native construction; TRANSFER precedes a cross-device copy.
+    precedes native construction; TRANSFER precedes a cross-device copy, which
+    an engine that makes one shows to the model's observer, as it shows the rest.
     """
 
     ADMISSION = "admission"

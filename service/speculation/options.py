@@ -9,17 +9,28 @@ from service.errors import (
     CompletionTimeoutTooLarge,
     InvalidTemperature,
     LookaheadWithoutBranchCapacity,
+    OptionOutOfRange,
     TooManyLookaheadBlocks,
     ZeroAdaptiveLookaheadWindow,
     ZeroCompletionTimeout,
     ZeroDraftTokens,
     ZeroInFlightVerifications,
-    ZeroPassCapacity,
 )
 from service.speculation.completion import BoundedWait, CompletionCancellation
 
 _MILLISECONDS = 1000.0
 _MAX_MILLISECONDS = 2**64 - 1
+_MAX_COUNT = 2**32 - 1
+_RANGES = (
+    ("max_in_flight_verifications", 1, _MAX_COUNT),
+    ("max_optimistic_branches", 0, _MAX_COUNT),
+    ("adaptive_lookahead_min_blocks", 0, _MAX_COUNT),
+    ("completion_timeout_milliseconds", 0, _MAX_MILLISECONDS),
+    ("max_pass_lanes", 1, _MAX_COUNT),
+    ("prefill_chunk_tokens", 1, _MAX_COUNT),
+    ("merge_after_passes", 0, _MAX_COUNT),
+)
+"""What the contract's counts can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +126,9 @@ class SchedulerOptions:
         adaptive = self.lookahead_blocks and self.adaptive_lookahead
         if adaptive and self.adaptive_lookahead_min_blocks <= 0:
             raise ZeroAdaptiveLookaheadWindow(self.adaptive_lookahead_min_blocks)
-        if min(self.max_pass_lanes, self.prefill_chunk_tokens) <= 0:
-            raise ZeroPassCapacity(min(self.max_pass_lanes, self.prefill_chunk_tokens))
+        for name, lowest, highest in _RANGES:
+            value: int = getattr(self, name)
+            if not lowest <= value <= highest:
+                raise OptionOutOfRange(name, value, lowest, highest)
         self.completion_wait()
         return self

@@ -16,12 +16,14 @@ class PendingPass:
     """A submitted pass: its completion and buffers, and the lanes that wait for it.
 
     `lanes` are request ids in the order submitted; `submitted` is a clock time.
+    `verifies` tells a verification from a prefill.
     """
 
     pass_id: int
     submission: Submission
     lanes: tuple[int, ...]
     submitted: float
+    verifies: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Accept or replace: the rule that keeps the output the target's own.
 
-Source: Leviathan et al. 2023, arXiv:2211.17192, algorithm 1; strictness as decided in the
-project's semantics: a draw of exactly zero must not accept an impossible token.
+Source: Leviathan et al. 2023, arXiv:2211.17192, algorithm 1. Acceptance is strict: a draw of
+exactly zero must not accept an impossible token (docs/decisions/0004).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def decide_reuse(
         OptimisticPrefixDiverged: the branch assumed another prefix.
         EmptyOptimisticBranch: the branch has no tokens.
 
-    Source: first seed, `resolve_optimistic_reuse`.
+    Source: eredu-core, `resolve_optimistic_reuse`.
     """
     if assumed != canonical:
         raise OptimisticPrefixDiverged

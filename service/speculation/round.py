@@ -53,7 +53,7 @@ class CommitPlan:
 class SpeculativeRound:
     """One block under judgement; every step is a new value.
 
-    Source: first seed, `SpeculativeRound`.
+    Source: eredu-core, `SpeculativeRound`.
     """
 
     proposal_count: int

@@ -1,7 +1,7 @@
 """The fair schedule: a pure choice of the next action among the lanes that hold a slot.
 
 One pass carries many lanes; limits count passes. With one lane a pass and no
-prefill this is the second seed's schedule, action for action.
+prefill this is the schedule of eredu-core, action for action.
 """
 
 from __future__ import annotations

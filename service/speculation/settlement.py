@@ -79,8 +79,8 @@ def settle_pass(
 ) -> None:
     """Bring every lane of a submitted pass to its next phase.
 
-    The order is that of `semantics`: wait (bounded, once), telemetry, observe,
-    resolve, commit, release, publish, install.
+    The order: wait (bounded, once), telemetry, observe, resolve, commit,
+    release, publish, install.
     """
     entries = [_enter_resolution(lane) for lane in lanes]
     output = pending.submission.output

@@ -138,7 +138,8 @@ def _submit(
             entry.lane.restore_and_fail(target, entry.origin, error)
         return None
     lanes = tuple(entry.lane.request_id for entry in entries)
-    return PendingPass(ticket.pass_id, submission, lanes, ticket.submitted)
+    verifies = isinstance(entries[0].input, VerificationInput)
+    return PendingPass(ticket.pass_id, submission, lanes, ticket.submitted, verifies)
 
 
 def _count_target_tokens(lane: Lane, tokens: int) -> None:

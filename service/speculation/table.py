@@ -228,7 +228,8 @@ class RequestTable:
                 statistics.cross_request_draft_opportunities + cross_request
             ),
             peak_in_flight_verifications=max(
-                statistics.peak_in_flight_verifications, len(self._passes)
+                statistics.peak_in_flight_verifications,
+                sum(pending.verifies for pending in self._passes.values()),
             ),
             peak_optimistic_branches=max(
                 statistics.peak_optimistic_branches, self._branched_passes(active)

@@ -29,22 +29,27 @@ def tally_action(
     statistics: SchedulerStatistics, action: Action, before: Counted, after: Counted
 ) -> SchedulerStatistics:
     """Count one turn, the pass that it submitted, and what its lanes' own counters gained."""
+    submitted = _submitted(action, before, after)
+    gains = {name: _gain(name, before, after) for name in _SHARED}
+    return statistics.plus(turns=1, **submitted, **gains)
+
+
+def _submitted(action: Action, before: Counted, after: Counted) -> dict[str, int]:
+    """Count the pass that an action really submitted; a refused one fed no tokens."""
+    fed = _gain("target_tokens", before, after)
     match action:
         case Prefill():
-            submitted = {
-                "prefill_passes": 1,
-                "prefilled_tokens": _gain("target_tokens", before, after),
-            }
+            return {"prefill_passes": int(fed > 0), "prefilled_tokens": fed}
         case Verify():
-            submitted = {"verification_passes": 1, "verified_lanes": len(after)}
+            grown = zip(before, after, strict=True)
+            lanes = sum(new.target_tokens > old.target_tokens for old, new in grown)
+            return {"verification_passes": int(fed > 0), "verified_lanes": lanes}
         case Draft() | DraftOptimistic():
             drafted = _gain("draft_tokens", before, after)
             ahead = _gain("optimistic_draft_tokens", before, after)
-            submitted = {"draft_passes": int(drafted + ahead > 0)}
+            return {"draft_passes": int(drafted + ahead > 0)}
         case _:
-            submitted = {}
-    gains = {name: _gain(name, before, after) for name in _SHARED}
-    return statistics.plus(turns=1, **submitted, **gains)
+            return {}
 
 
 def _gain(name: str, before: Counted, after: Counted) -> int:

@@ -1,4 +1,4 @@
-"""The error tree: every variant of the seeds' enums is a class, and each class has one status."""
+"""The error tree: every variant of eredu-core's enums is a class, and each has one status."""
 
 import inspect
 

@@ -10,7 +10,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from engines.scripted.fault import Fault, Operation
 from outrider.v1.generation_service_pb2 import CompleteRequest, StreamGenerateRequest
-from service.errors import AddressInUse, ZeroPassCapacity
+from service.errors import AddressInUse, OptionOutOfRange
 from service.rpc.options import ServerOptions
 from service.rpc.server import SERVICES, Server
 from service.runtime.models import ModelRegistry
@@ -163,7 +163,7 @@ async def test_port_in_use_is_said():
 async def test_settings_that_do_not_fit_leave_nothing_listening():
     broken = replace(loaded(), scheduler=SchedulerOptions(max_pass_lanes=0))
     server = Server(Runtime(ModelRegistry([broken])), ServerOptions(port=0))
-    with pytest.raises(ZeroPassCapacity):
+    with pytest.raises(OptionOutOfRange):
         await server.start()
     assert 0 == server.in_flight
 

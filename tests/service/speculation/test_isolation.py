@@ -271,3 +271,17 @@ def test_thousands_of_requests_leave_no_memory_behind():
     tracemalloc.stop()
     assert grown < 20_000
     assert bench.table.statistics.completed_requests == 2200
+
+
+def test_counters_tell_verifications_from_prefills_and_from_refused_passes():
+    bench = Bench(ScriptedTarget(), TOGETHER)
+    bench.join(max_tokens=1)
+    bench.run()
+    assert bench.table.statistics.prefill_passes == 1
+    assert bench.table.statistics.peak_in_flight_verifications == 0
+    bench.target.fail_submit = True
+    bench.join(max_tokens=4)
+    bench.run()
+    counted = bench.table.statistics
+    assert (counted.verification_passes, counted.verified_lanes) == (0, 0)
+    assert counted.failed_requests == 1

@@ -28,13 +28,24 @@ def test_defaults_are_the_seeds_and_validate():
         ({"max_optimistic_branches": 0}, errors.LookaheadWithoutBranchCapacity),
         ({"adaptive_lookahead_min_blocks": 0}, errors.ZeroAdaptiveLookaheadWindow),
         ({"completion_timeout_milliseconds": 0}, errors.ZeroCompletionTimeout),
-        ({"max_pass_lanes": 0}, errors.ZeroPassCapacity),
-        ({"prefill_chunk_tokens": 0}, errors.ZeroPassCapacity),
+        ({"completion_timeout_milliseconds": -1}, errors.OptionOutOfRange),
+        ({"max_pass_lanes": 0}, errors.OptionOutOfRange),
+        ({"max_pass_lanes": 2**32}, errors.OptionOutOfRange),
+        ({"prefill_chunk_tokens": 0}, errors.OptionOutOfRange),
+        ({"merge_after_passes": -1}, errors.OptionOutOfRange),
+        ({"max_in_flight_verifications": 2**32}, errors.OptionOutOfRange),
     ],
 )
 def test_scheduler_options_refuse_what_could_not_run(change, error):
-    with pytest.raises(error):
+    with pytest.raises(error) as caught:
         replace(SchedulerOptions(), **change).validate()
+    assert str(caught.value).startswith(next(iter(change)))
+
+
+def test_branch_bound_may_not_be_negative_even_with_lookahead_off():
+    off = replace(SchedulerOptions(), lookahead_blocks=0, max_optimistic_branches=-3)
+    with pytest.raises(errors.OptionOutOfRange, match="max_optimistic_branches"):
+        off.validate()
 
 
 def test_lookahead_off_needs_no_branches_and_on_makes_room_for_one():

@@ -1,4 +1,4 @@
-"""The second seed's table and coordinator tests, by their meaning, with one lane a pass."""
+"""eredu-core's table and coordinator tests, by their meaning, with one lane a pass."""
 
 from dataclasses import replace
 
