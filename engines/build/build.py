@@ -77,7 +77,7 @@ def write_bundle(
 def _gguf_parts(model: GgufModel, model_id: str) -> ModelParts:
     return ModelParts(
         model_id=model_id,
-        licence=model.text("general.license", "unknown"),
+        licence=model.metadata.text("general.license", "unknown"),
         source=Source(model.path.name, sha256_file(model.path)),
         description=model.description,
         weights=model,

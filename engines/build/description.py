@@ -90,6 +90,18 @@ class Description:
     norm: Norm
     head: str
 
+    def weights(self) -> tuple[str, ...]:
+        """Name every weight that the blocks use, each once."""
+        names = [self.embedding, self.norm.scale, self.head]
+        if self.rope.factors is not None:
+            names.append(self.rope.factors)
+        for layer in self.layers:
+            attention, block = layer.attention, layer.feed_forward
+            names += [attention.norm.scale, *attention.projection.weights]
+            names += [*attention.output.weights, block.norm.scale]
+            names += [*block.opening.weights, *block.down.weights]
+        return tuple(dict.fromkeys(names))
+
 
 def llama_description(geometry: Geometry, *, tied: bool, scaled_rope: bool) -> Description:
     """Describe a Llama or SmolLM decoder by its canonical weight names.
@@ -126,3 +138,23 @@ def _llama_layer(index: int) -> Layer:
             down=Linear((name("feed_forward.down"),)),
         ),
     )
+
+
+def weight_shape(geometry: Geometry, name: str) -> tuple[int, ...]:
+    """Give the shape of a canonical weight: `[outputs, inputs]`, or one axis for a vector."""
+    width, inner, head = geometry.width, geometry.feed_forward_width, geometry.head_width
+    queries, keys = geometry.query_heads * head, geometry.kv_heads * head
+    shapes: dict[str, tuple[int, ...]] = {
+        "embedding": (geometry.vocabulary, width),
+        "norm": (width,),
+        "head": (geometry.vocabulary, width),
+        "factors": (head // 2,),
+        "query": (queries, width),
+        "key": (keys, width),
+        "value": (keys, width),
+        "output": (width, queries),
+        "gate": (inner, width),
+        "up": (inner, width),
+        "down": (width, inner),
+    }
+    return shapes[name.rsplit(".", 1)[-1]]

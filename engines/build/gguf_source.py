@@ -1,18 +1,16 @@
-"""Read a llama model from GGUF: its description, its weights and its metadata."""
+"""Read a llama model from GGUF: its description and its weights."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
 
 import gguf
 import numpy as np
 
-from engines.build.description import Description, Floats, llama_description
+from engines.build.description import Description, Floats, llama_description, weight_shape
+from engines.build.gguf_metadata import GgufMetadata
 from engines.bundle.geometry import Geometry
 from service.errors import BundleError
-
-T = TypeVar("T")
 
 _TOP_NAMES = {
     "embedding": "token_embd.weight",
@@ -37,23 +35,24 @@ class GgufModel:
     """An open GGUF file of a llama-family model; a `WeightSource`.
 
     Raises BundleError, naming the file and the metadata key or tensor, for
-    whatever it cannot represent exactly.
+    whatever it cannot represent exactly: a tensor too many is refused like one
+    too few, because the model would compute with it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._reader = gguf.GGUFReader(path)
+            reader = gguf.GGUFReader(path)
         except (OSError, ValueError, IndexError) as broken:
             raise BundleError(f"is not a readable GGUF file: {broken}", path=str(path)) from broken
-        self._tensors = {tensor.name: tensor for tensor in self._reader.tensors}
+        self.metadata = GgufMetadata(path, reader.fields)
+        self._tensors = {tensor.name: tensor for tensor in reader.tensors}
         self.description = self._describe()
+        self._check_tensors()
 
     def array(self, name: str) -> Floats:
         """Read one canonical weight in float32; projections are `[outputs, inputs]`."""
-        tensor = self._tensors.get(_gguf_name(name))
-        if tensor is None:
-            raise BundleError("tensor is missing", path=str(self.path), field=_gguf_name(name))
+        tensor = self._tensor(_gguf_name(name))
         data = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
         values: Floats = np.ascontiguousarray(data, dtype=np.float32)
         geometry = self.description.geometry
@@ -63,55 +62,20 @@ class GgufModel:
             return _separate_rotary_halves(values, geometry.kv_heads)
         return values
 
-    def text(self, key: str, default: str | None = None) -> str:
-        return self._field(key, str, default)
-
-    def integer(self, key: str, default: int | None = None) -> int:
-        return self._field(key, int, default)
-
-    def flag(self, key: str, *, default: bool) -> bool:
-        return self._field(key, bool, default)
-
-    def strings(self, key: str) -> list[str]:
-        return self._list(key, str)
-
-    def integers(self, key: str) -> list[int]:
-        return self._list(key, int)
-
-    def has(self, key: str) -> bool:
-        return key in self._reader.fields
-
-    def _number(self, key: str, default: float | None = None) -> float:
-        return self._field(key, float, default)
-
-    def _list(self, key: str, kind: type[T]) -> list[T]:
-        values = self._field(key, list, None)
-        if not all(isinstance(value, kind) for value in values):
-            message = f"metadata must be a list of {kind.__name__}"
-            raise BundleError(message, path=str(self.path), field=key)
-        return values
-
-    def _field(self, key: str, kind: type[T], default: T | None) -> T:
-        field = self._reader.fields.get(key)
-        if field is None:
-            if default is None:
-                raise BundleError("metadata is missing", path=str(self.path), field=key)
-            return default
-        value = field.contents()
-        if not isinstance(value, kind):
-            message = f"metadata must be {kind.__name__}, not {type(value).__name__}"
-            raise BundleError(message, path=str(self.path), field=key)
-        return value
+    def _tensor(self, name: str) -> gguf.ReaderTensor:
+        if name not in self._tensors:
+            raise self.metadata.refusal(name, "tensor is missing")
+        return self._tensors[name]
 
     def _describe(self) -> Description:
-        architecture = self.text("general.architecture")
+        architecture = self.metadata.text("general.architecture")
         if architecture != "llama":
             message = f"architecture {architecture!r} is not supported, only llama"
-            raise BundleError(message, path=str(self.path), field="general.architecture")
-        self._refuse_foreign_scaling()
+            raise self.metadata.refusal("general.architecture", message)
         geometry = self._geometry()
         if problem := geometry.problem():
-            raise BundleError(problem, path=str(self.path), field="llama")
+            raise self.metadata.refusal("llama", problem)
+        self._refuse_foreign_computation(geometry)
         return llama_description(
             geometry,
             tied="output.weight" not in self._tensors,
@@ -119,26 +83,48 @@ class GgufModel:
         )
 
     def _geometry(self) -> Geometry:
-        width = self.integer("llama.embedding_length")
-        heads = self.integer("llama.attention.head_count")
+        metadata = self.metadata
+        width = metadata.integer("llama.embedding_length")
+        heads = metadata.integer("llama.attention.head_count")
         return Geometry(
-            layers=self.integer("llama.block_count"),
+            layers=metadata.integer("llama.block_count"),
             width=width,
             query_heads=heads,
-            kv_heads=self.integer("llama.attention.head_count_kv", heads),
-            head_width=self.integer("llama.attention.key_length", width // heads),
-            feed_forward_width=self.integer("llama.feed_forward_length"),
-            vocabulary=int(self._tensors["token_embd.weight"].shape[1]),
-            context_length=self.integer("llama.context_length"),
-            rope_theta=self._number("llama.rope.freq_base", 10000.0),
-            norm_epsilon=round(self._number("llama.attention.layer_norm_rms_epsilon"), 12),
+            kv_heads=metadata.integer("llama.attention.head_count_kv", heads),
+            head_width=metadata.integer("llama.attention.key_length", width // max(heads, 1)),
+            feed_forward_width=metadata.integer("llama.feed_forward_length"),
+            vocabulary=int(self._tensor("token_embd.weight").shape[1]),
+            context_length=metadata.integer("llama.context_length"),
+            rope_theta=metadata.number("llama.rope.freq_base", 10000.0),
+            norm_epsilon=round(metadata.number("llama.attention.layer_norm_rms_epsilon"), 12),
         )
 
-    def _refuse_foreign_scaling(self) -> None:
-        for key in ("llama.rope.scaling.type", "llama.rope.scaling.factor"):
-            if self.has(key):
-                message = "this form of rotary scaling is not supported"
-                raise BundleError(message, path=str(self.path), field=key)
+    def _refuse_foreign_computation(self, geometry: Geometry) -> None:
+        """Refuse metadata that would have the model compute something else than is described.
+
+        A factor of 0 is one that was left out.
+        """
+        require = self.metadata.require
+        require("llama.attention.value_length", geometry.head_width)
+        require("llama.attention.scale", 0.0)
+        require("llama.expert_count", 0)
+        require("llama.rope.dimension_count", geometry.head_width)
+        require("llama.rope.scaling.type", "none", "linear")
+        require("llama.rope.scaling.factor", 1.0, 0.0)
+        require("llama.rope.scale_linear", 1.0, 0.0)
+        require("llama.rope.scaling.attn_factor", 1.0)
+
+    def _check_tensors(self) -> None:
+        geometry = self.description.geometry
+        shapes = {_gguf_name(n): weight_shape(geometry, n) for n in self.description.weights()}
+        for name, expected in shapes.items():
+            found = tuple(int(size) for size in reversed(self._tensor(name).shape))
+            if found != expected:
+                message = f"tensor has shape {found}, the metadata asks for {expected}"
+                raise self.metadata.refusal(name, message)
+        for name in self._tensors:
+            if name not in shapes:
+                raise self.metadata.refusal(name, "tensor has no place in a llama decoder")
 
 
 def _gguf_name(name: str) -> str:

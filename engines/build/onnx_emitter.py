@@ -28,8 +28,11 @@ from engines.build.description import (
 )
 from engines.build.onnx_graph import GraphWriter
 from engines.build.projections import FloatProjections, Projections, QuantisedProjections
-from engines.build.routing import Routing, add_routing
+from engines.build.routing import Routing, add_routing, query_copies
 from engines.bundle.geometry import Geometry
+
+_LANE_ROWS = 1024
+"""Rows that a lane may have in one pass."""
 
 
 class Weights(Enum):
@@ -187,7 +190,8 @@ class _Emitter:
         scale = float(self._geometry.head_width**-0.5)
         graph = self._graph
         if self._options.lowering is Lowering.TS:
-            shape = (0, self._geometry.query_heads, -1, self._geometry.head_width)
+            heads = self._geometry.query_heads * query_copies(self._geometry)
+            shape = (0, heads, -1, self._geometry.head_width)
             apart = self._reshape(f"{name}.query_heads", queries, shape)
             return graph.node(
                 "Attention", f"{name}.mixed", [apart, keys, values, "mask"], scale=scale
@@ -226,7 +230,10 @@ class _Emitter:
 
     def _rotary_tables(self, rope: Rope) -> Rotary:
         factors = None if rope.factors is None else self._source.array(rope.factors)
-        cosines, sines = rotary_tables(self._geometry, factors)
+        # The operator refuses more places in a lane than its tables have rows.
+        places = self._geometry.queries_per_kv_head * query_copies(self._geometry) + 1
+        rows = max(self._geometry.context_length, places * _LANE_ROWS)
+        cosines, sines = rotary_tables(self._geometry, factors, rows)
         return Rotary(
             self._graph.weight("rotary.cosines", cosines), self._graph.weight("rotary.sines", sines)
         )
@@ -237,11 +244,13 @@ class _Emitter:
         )
 
 
-def rotary_tables(geometry: Geometry, factors: Floats | None) -> tuple[Floats, Floats]:
-    """Compute cosines and sines of every position, `[context, head_width / 2]`, in float64."""
+def rotary_tables(
+    geometry: Geometry, factors: Floats | None, positions: int
+) -> tuple[Floats, Floats]:
+    """Compute cosines and sines by position, `[positions, head_width / 2]`, in float64."""
     exponents = np.arange(0, geometry.head_width, 2, dtype=np.float64) / geometry.head_width
     frequencies = geometry.rope_theta**-exponents
     if factors is not None:
         frequencies /= factors
-    angles = np.arange(geometry.context_length, dtype=np.float64)[:, None] * frequencies
+    angles = np.arange(positions, dtype=np.float64)[:, None] * frequencies
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)

@@ -22,7 +22,7 @@ class Routing:
     """
 
     rotated: str
-    """[B, KV, (G + 1) S]: for each kv head its G query heads, then its key."""
+    """[B, KV, (G + 1) S]: for each kv head its query heads, G with copies, then its key."""
     values: str
     """[B, KV, S]: the value heads."""
     merged: str
@@ -35,6 +35,15 @@ class Routing:
     """[B, 1, G S, T], additive."""
     write: str
     """[B]: first cache column that a lane writes."""
+
+
+def query_copies(geometry: Geometry) -> int:
+    """Count how often each query head attends: twice where a kv head has only one.
+
+    ONNX Runtime multiplies a single row by another kernel than several rows, which
+    adds in another order: a lone query row would not equal itself in a longer pass.
+    """
+    return 2 if geometry.queries_per_kv_head == 1 else 1
 
 
 def add_routing(graph: GraphWriter, geometry: Geometry) -> Routing:
@@ -52,9 +61,10 @@ class _Router:
     def __init__(self, graph: GraphWriter, geometry: Geometry) -> None:
         self._graph = graph
         self._geometry = geometry
+        self._copies = query_copies(geometry)
 
     def route(self) -> Routing:
-        graph, group = self._graph, self._geometry.queries_per_kv_head
+        graph, group = self._graph, self._geometry.queries_per_kv_head * self._copies
         spread = graph.input("spread", "int64", ("B", "S"))
         places = graph.input("places", "int64", ("N",))
         positions = graph.input("positions", "int64", ("B", "S"))
@@ -79,7 +89,7 @@ class _Router:
         kv, group = self._geometry.kv_heads, self._geometry.queries_per_kv_head
         queries = np.arange(self._geometry.query_heads).reshape(kv, group)
         keys = self._geometry.query_heads + np.arange(kv).reshape(kv, 1)
-        heads = np.concatenate([queries, keys], axis=1)[None, :, :, None]
+        heads = np.concatenate([queries.repeat(self._copies, 1), keys], axis=1)[None, :, :, None]
         by_head = self._reshape("routing.vectors_by_head", first, (0, 1, 1, -1))
         vectors = self._add("routing.rotated_by_head", by_head, heads)
         return self._reshape("routing.rotated", vectors, (0, kv, -1))
@@ -92,13 +102,14 @@ class _Router:
         return self._add("routing.values", by_value, heads[None, :, None])
 
     def _merged(self, places: str, length: str) -> str:
-        """`(b * Q + h) * S + s`, with b and s from the flat place."""
-        heads = self._geometry.query_heads
+        """`(b * H + h) * S + s`, with b and s from the flat place, h the first copy of a head."""
+        heads = self._geometry.query_heads * self._copies
         column = self._reshape("routing.place", places, (-1, 1))
         lane = self._graph.node("Div", "routing.lane", [column, length])
         row = self._graph.node("Mod", "routing.row", [column, length])
         lane_heads = self._multiply("routing.lane_heads", lane, heads)
-        head = self._add("routing.head", lane_heads, np.arange(heads)[None, :])
+        firsts = np.arange(0, heads, self._copies)
+        head = self._add("routing.head", lane_heads, firsts[None, :])
         start = self._graph.node("Mul", "routing.head_start", [head, length])
         return self._graph.node("Add", "routing.merged", [start, row])
 

@@ -9,7 +9,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
 from engines.build.build import ModelParts, write_bundle
-from engines.build.description import Floats, llama_description
+from engines.build.description import Floats, llama_description, weight_shape
 from engines.build.onnx_emitter import EmitOptions
 from engines.build.progress import SilentProgress
 from engines.build.tokenizer import BuiltTokenizer
@@ -31,24 +31,12 @@ class RandomWeights:
     """A `WeightSource` whose arrays depend on a seed and their name only."""
 
     def __init__(self, geometry: Geometry, seed: int) -> None:
-        heads, kv = geometry.query_heads, geometry.kv_heads
-        width, inner = geometry.width, geometry.feed_forward_width
+        self._geometry = geometry
         self._seed = seed
-        self._shapes: dict[str, tuple[int, ...]] = {
-            "embedding": (geometry.vocabulary, width),
-            "norm": (width,),
-            "query": (heads * geometry.head_width, width),
-            "key": (kv * geometry.head_width, width),
-            "value": (kv * geometry.head_width, width),
-            "output": (width, heads * geometry.head_width),
-            "gate": (inner, width),
-            "up": (inner, width),
-            "down": (width, inner),
-        }
 
     def array(self, name: str) -> Floats:
-        """Draw one weight; norms are all ones."""
-        shape = self._shapes[name.rsplit(".", 1)[-1]]
+        """Draw one weight; vectors, such as norms, are all ones."""
+        shape = weight_shape(self._geometry, name)
         if len(shape) == 1:
             return np.ones(shape, np.float32)
         generator = np.random.default_rng([self._seed, *name.encode()])

@@ -1,4 +1,4 @@
-"""One name for a tokenizer: equal fingerprints mean equal token ids for every text."""
+"""One name for a vocabulary: under equal fingerprints every token id spells the same text."""
 
 from __future__ import annotations
 

@@ -47,7 +47,18 @@ def test_quantised_tensors_are_read_as_floats(tmp_path) -> None:
         ({"llama.block_count": None}, "llama.block_count"),
         ({"llama.block_count": "two"}, "llama.block_count"),
         ({"llama.attention.head_count_kv": 3}, "llama"),
+        ({"llama.attention.head_count_kv": [4, 2]}, "llama.attention.head_count_kv"),
+        ({"llama.attention.value_length": 8}, "llama.attention.value_length"),
+        ({"llama.attention.scale": 0.5}, "llama.attention.scale"),
+        ({"llama.expert_count": 8}, "llama.expert_count"),
+        ({"llama.rope.dimension_count": 8}, "llama.rope.dimension_count"),
         ({"llama.rope.scaling.type": "yarn"}, "llama.rope.scaling.type"),
+        ({"llama.rope.scaling.factor": 4.0}, "llama.rope.scaling.factor"),
+        ({"llama.rope.scaling.attn_factor": 1.5}, "llama.rope.scaling.attn_factor"),
+        ({"llama.rope.scale_linear": 2.0}, "llama.rope.scale_linear"),
+        ({"llama.block_count": 1}, "blk.1.attn_norm.weight"),
+        ({"llama.block_count": 3}, "blk.2.attn_norm.weight"),
+        ({"llama.attention.key_length": 8}, "blk.0.attn_q.weight"),
     ],
 )
 def test_gguf_that_cannot_be_represented_names_the_key(tmp_path, changes, field) -> None:
@@ -59,14 +70,12 @@ def test_gguf_that_cannot_be_represented_names_the_key(tmp_path, changes, field)
     assert (str(path), field) == (caught.value.path, caught.value.field)
 
 
-def test_gguf_without_a_tensor_names_it(tmp_path) -> None:
-    path = write_tiny_gguf(tmp_path / "m.gguf", **{"llama.block_count": 3})
-    model = GgufModel(path)
+def test_rope_scaling_that_changes_nothing_is_accepted(tmp_path) -> None:
+    neutral = {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 1.0}
 
-    with pytest.raises(BundleError) as caught:
-        model.array("layers.2.attention.query")
-
-    assert "blk.2.attn_q.weight" == caught.value.field
+    assert (
+        GEOMETRY == GgufModel(write_tiny_gguf(tmp_path / "m.gguf", **neutral)).description.geometry
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"not a model at all, but long enough"])

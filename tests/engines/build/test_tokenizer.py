@@ -41,15 +41,33 @@ def test_special_tokens_are_one_token_and_known(built) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("tokenizer.ggml.model", "llama"), ("tokenizer.ggml.pre", "qwen2")]
+    ("key", "value", "message"),
+    [
+        ("tokenizer.ggml.model", "llama", "SentencePiece"),
+        ("tokenizer.ggml.model", "bert", "'bert'"),
+        ("tokenizer.ggml.pre", "qwen2", "'qwen2'"),
+        ("tokenizer.ggml.pre", None, "missing"),
+        ("tokenizer.ggml.token_type", [1, 3], "2 entries"),
+        ("tokenizer.ggml.eos_token_id", 4096, "4096"),
+    ],
 )
-def test_tokenizer_that_is_not_reproduced_is_refused(tmp_path, key, value) -> None:
+def test_tokenizer_that_is_not_reproduced_is_refused(tmp_path, key, value, message) -> None:
     model = GgufModel(write_tiny_gguf(tmp_path / "m.gguf", **{key: value}))
 
-    with pytest.raises(BundleError) as caught:
+    with pytest.raises(BundleError, match=message) as caught:
         tokenizer_from_gguf(model)
 
     assert key == caught.value.field
+
+
+def test_vocabulary_beyond_the_embedding_is_refused(tmp_path) -> None:
+    changes = {"tokenizer.ggml.tokens": ["a"] * 999, "tokenizer.ggml.token_type": [1] * 999}
+    model = GgufModel(write_tiny_gguf(tmp_path / "m.gguf", **changes))
+
+    with pytest.raises(BundleError, match="999 entries, the embedding has") as caught:
+        tokenizer_from_gguf(model)
+
+    assert "tokenizer.ggml.tokens" == caught.value.field
 
 
 def test_tokenizer_with_two_ends_knows_both(tmp_path) -> None:

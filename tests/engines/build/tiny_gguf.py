@@ -1,17 +1,24 @@
-"""Write the tiny random model as GGUF, the way converters lay llama models out."""
+"""Write tiny random models as GGUF, the way converters lay llama models out."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import gguf
 import numpy as np
 
+from engines.build.description import Description, WeightSource, llama_description
 from engines.build.synthetic import RandomWeights, byte_tokenizer, tiny_geometry
+from engines.bundle.geometry import Geometry
 
 SEED = 5
 Q8_0 = gguf.GGMLQuantizationType.Q8_0
 NAMES = {
+    "embedding": "token_embd",
+    "norm": "output_norm",
+    "head": "output",
+    "rope.factors": "rope_freqs",
     "attention.norm": "attn_norm",
     "attention.query": "attn_q",
     "attention.key": "attn_k",
@@ -27,29 +34,41 @@ VOCABULARY = TOKENIZER.tokenizer.get_vocab_size()
 GEOMETRY = tiny_geometry(VOCABULARY)
 
 
+@dataclass(frozen=True)
+class TinyModel:
+    """A decoder, its weights, and the metadata that its file has beside its sizes."""
+
+    description: Description
+    weights: WeightSource
+    metadata: dict[str, object]
+
+
 def write_tiny_gguf(path: Path, packed: str = "", **changes: object) -> Path:
+    """Write a model with the tokenizer of SmolLM; see `write_gguf`."""
+    description = llama_description(GEOMETRY, tied=True, scaled_rope=False)
+    model = TinyModel(description, RandomWeights(GEOMETRY, SEED), _tokenizer_metadata())
+    return write_gguf(path, model, packed, **changes)
+
+
+def write_gguf(path: Path, model: TinyModel, packed: str = "", **changes: object) -> Path:
     """Write the model, tensors of the name `packed` in Q8_0.
 
     `changes` replace metadata by key; None leaves a key out.
     """
+    geometry = model.description.geometry
     writer = gguf.GGUFWriter(path, arch=str(changes.get("general.architecture", "llama")))
-    for key, value in (_metadata() | changes).items():
+    for key, value in (_sizes(geometry) | model.metadata | changes).items():
         _add(writer, key, value)
-    weights = RandomWeights(GEOMETRY, SEED)
-    writer.add_tensor("token_embd.weight", weights.array("embedding"))
-    writer.add_tensor("output_norm.weight", weights.array("norm"))
-    for layer in range(GEOMETRY.layers):
-        for ours, theirs in NAMES.items():
-            array = weights.array(f"layers.{layer}.{ours}")
-            if ours == "attention.query":
-                array = interleave(array, GEOMETRY.query_heads)
-            if ours == "attention.key":
-                array = interleave(array, GEOMETRY.kv_heads)
-            name = f"blk.{layer}.{theirs}.weight"
-            if theirs == packed:
-                writer.add_tensor(name, gguf.quants.quantize(array, Q8_0), raw_dtype=Q8_0)
-            else:
-                writer.add_tensor(name, array)
+    for ours in model.description.weights():
+        array, name = model.weights.array(ours), _name(ours)
+        if ours.endswith("attention.query"):
+            array = interleave(array, geometry.query_heads)
+        if ours.endswith("attention.key"):
+            array = interleave(array, geometry.kv_heads)
+        if packed and packed in name:
+            writer.add_tensor(name, gguf.quants.quantize(array, Q8_0), raw_dtype=Q8_0)
+        else:
+            writer.add_tensor(name, array)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -64,20 +83,32 @@ def interleave(weight: np.ndarray, heads: int) -> np.ndarray:
     return weight.reshape(heads, rows, -1)[:, order].reshape(weight.shape).copy()
 
 
-def _metadata() -> dict[str, object]:
+def _name(ours: str) -> str:
+    if ours in NAMES:
+        return f"{NAMES[ours]}.weight"
+    _, layer, part = ours.split(".", 2)
+    return f"blk.{layer}.{NAMES[part]}.weight"
+
+
+def _sizes(geometry: Geometry) -> dict[str, object]:
+    return {
+        "llama.block_count": geometry.layers,
+        "llama.embedding_length": geometry.width,
+        "llama.attention.head_count": geometry.query_heads,
+        "llama.attention.head_count_kv": geometry.kv_heads,
+        "llama.feed_forward_length": geometry.feed_forward_width,
+        "llama.context_length": geometry.context_length,
+        "llama.rope.freq_base": geometry.rope_theta,
+        "llama.attention.layer_norm_rms_epsilon": geometry.norm_epsilon,
+    }
+
+
+def _tokenizer_metadata() -> dict[str, object]:
     ids = TOKENIZER.tokenizer.get_vocab()
     specials = {token.content for token in TOKENIZER.tokenizer.get_added_tokens_decoder().values()}
     tokens = sorted(ids, key=ids.__getitem__)
     return {
         "general.license": "apache-2.0",
-        "llama.block_count": GEOMETRY.layers,
-        "llama.embedding_length": GEOMETRY.width,
-        "llama.attention.head_count": GEOMETRY.query_heads,
-        "llama.attention.head_count_kv": GEOMETRY.kv_heads,
-        "llama.feed_forward_length": GEOMETRY.feed_forward_width,
-        "llama.context_length": GEOMETRY.context_length,
-        "llama.rope.freq_base": GEOMETRY.rope_theta,
-        "llama.attention.layer_norm_rms_epsilon": GEOMETRY.norm_epsilon,
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "smollm",
         "tokenizer.ggml.tokens": tokens,
