@@ -409,6 +409,10 @@ class RequestError(OutriderError):
     status = Status.INVALID_ARGUMENT
 
 
+class MalformedMessage(RequestError):
+    """A message is missing, or its bytes are not what the contract says."""
+
+
 class InvalidRequest(RequestError):
     """One or more fields are refused; `violations` names every one of them."""
 

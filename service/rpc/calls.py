@@ -16,6 +16,7 @@ from google.rpc.status_pb2 import Status as StatusMessage
 from grpc import aio
 
 from service.errors import Status
+from service.rpc.decoding import each_message, only_message
 from service.rpc.errors import status_of, trailers
 
 Context: TypeAlias = "aio.ServicerContext[Any, Any]"
@@ -83,15 +84,26 @@ class CallInterceptor(aio.ServerInterceptor):
         return self._wrapped(handler, handler_call_details.method)
 
     def _wrapped(self, handler: Handler, method: str) -> Handler:
-        """Return the handler with everything that it does surrounded."""
-        make, behaviour = _kind_of(handler)
+        """Return the handler with everything that it does surrounded.
 
-        async def respond(request: Any, context: Context) -> Any:
-            async with self._call(method, context):
-                return await behaviour(request, context)
+        On the wire one message is a stream of one. Read as such, in here, bytes
+        that cannot be decoded and calls without a message get a status too.
+        """
+        behaviour = _behaviour_of(handler)
+        decode = handler.request_deserializer or bytes
 
-        async def stream(request: Any, context: Context) -> None:
+        async def request_of(context: Context) -> Any:
+            if handler.request_streaming:
+                return each_message(context, decode)
+            return await only_message(context, decode)
+
+        async def respond(_: object, context: Context) -> Any:
             async with self._call(method, context):
+                return await behaviour(await request_of(context), context)
+
+        async def stream(_: object, context: Context) -> None:
+            async with self._call(method, context):
+                request = await request_of(context)
                 # Writing here rather than yielding: a cancellation while a
                 # write is blocked then arrives inside the handler.
                 if not inspect.isasyncgenfunction(behaviour):
@@ -100,8 +112,9 @@ class CallInterceptor(aio.ServerInterceptor):
                 async for response in behaviour(request, context):
                     await context.write(response)
 
-        wrapped = stream if handler.response_streaming else respond
-        return make(wrapped, handler.request_deserializer, handler.response_serializer)
+        if handler.response_streaming:
+            return grpc.stream_stream_rpc_method_handler(stream, None, handler.response_serializer)
+        return grpc.stream_unary_rpc_method_handler(respond, None, handler.response_serializer)
 
     @asynccontextmanager
     async def _call(self, method: str, context: Context) -> AsyncIterator[None]:
@@ -127,15 +140,12 @@ class CallInterceptor(aio.ServerInterceptor):
             logger.log(level, "method=%s code=%s seconds=%.3f", method, outcome, seconds)
 
 
-def _kind_of(handler: Handler) -> tuple[Callable[..., Handler], Callable[..., Any]]:
-    """Return how to make a handler of the same kind, and what this one does."""
-    kinds = {
-        (False, False): (grpc.unary_unary_rpc_method_handler, handler.unary_unary),
-        (False, True): (grpc.unary_stream_rpc_method_handler, handler.unary_stream),
-        (True, False): (grpc.stream_unary_rpc_method_handler, handler.stream_unary),
-        (True, True): (grpc.stream_stream_rpc_method_handler, handler.stream_stream),
-    }
-    make, behaviour = kinds[handler.request_streaming, handler.response_streaming]
-    if behaviour is None:
-        raise AssertionError("a handler holds the behaviour of its kind")
-    return make, behaviour
+def _behaviour_of(handler: Handler) -> Callable[..., Any]:
+    """Return what a handler does, whichever of the four kinds it is."""
+    behaviours: tuple[Callable[..., Any] | None, ...] = (
+        handler.unary_unary,
+        handler.unary_stream,
+        handler.stream_unary,
+        handler.stream_stream,
+    )
+    return next(behaviour for behaviour in behaviours if behaviour is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from grpc import aio
 
@@ -20,6 +21,8 @@ from service.runtime.request import GenerationRequest
 from service.runtime.runtime import Runtime
 
 ROOT = "start"
+MAX_UNSENT = 64
+"""How many messages may wait to be written before no more requests are read."""
 
 
 class RequestStream:
@@ -30,45 +33,56 @@ class RequestStream:
         self._context = context
         self._caller = caller_of(context)
         self._live: set[Generation] = set()
+        self._failure: Exception | None = None
         self._writing = asyncio.Lock()
+        self._unsent = 0
 
     async def run(self, requests: AsyncIterator[GenerateRequest]) -> None:
         """Read until the client closes its side, and return when every answer is written.
 
-        Requests are admitted in the order in which they come. Whatever is
-        still live when this ends early is cancelled.
+        Ids are taken in the order in which requests come; none waits while
+        another is prepared. What is still live when this is cancelled is too.
+
+        Raises:
+            Exception: reading failed, which cancelled what was live.
         """
+        async with asyncio.TaskGroup() as answers:
+            await self._read(requests, answers)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _read(
+        self, requests: AsyncIterator[GenerateRequest], answers: asyncio.TaskGroup
+    ) -> None:
         try:
-            async with asyncio.TaskGroup() as answers:
-                async for request in requests:
-                    await self._take(request, answers)
-        finally:
+            async for request in requests:
+                self._take(request, answers)
+                # Lets it take its id before a message that may cancel it is read.
+                await asyncio.sleep(0)
+                await self._until_few_unsent()
+        except Exception as failure:  # noqa: BLE001 - `run` raises it
+            # The answers end by themselves: torn down, one could leave a write
+            # behind, and under a write no call can be given its status.
+            self._failure = failure
             for generation in self._live:
                 generation.cancel()
 
-    async def _take(self, request: GenerateRequest, answers: asyncio.TaskGroup) -> None:
-        """Start or cancel one request; never waits for a write."""
-        root = None
+    def _take(self, request: GenerateRequest, answers: asyncio.TaskGroup) -> None:
+        """Start or cancel one request."""
         try:
             validate(request)
-            if request.HasField("cancel"):
-                self._cancel(request.request_id)
-                return
-            root = ROOT
-            portable = self._portable(request)
-            generation = await self._runtime.generate(portable)
         except Exception as error:  # noqa: BLE001 - every failure is that request's answer
-            answers.create_task(self._fail(request.request_id, error, root))
+            answers.create_task(self._fail(request.request_id, error, None))
             return
-        self._live.add(generation)
-        answers.create_task(self._answer(portable, generation))
+        if request.HasField("cancel"):
+            self._cancel(request.request_id)
+            return
+        answers.create_task(self._answer(self._portable(request)))
 
     def _cancel(self, request_id: str) -> None:
-        try:
+        # It may just have ended.
+        with suppress(NoSuchRequest):
             self._runtime.cancel(self._caller, request_id)
-        except NoSuchRequest:
-            # It may just have ended.
-            return
 
     def _portable(self, request: GenerateRequest) -> GenerationRequest:
         return generation_request(
@@ -78,28 +92,51 @@ class RequestStream:
             time_remaining=self._context.time_remaining(),
         )
 
-    async def _answer(self, request: GenerationRequest, generation: Generation) -> None:
+    async def _answer(self, request: GenerationRequest) -> None:
+        name = request.request_id
         try:
-            admitted = admitted_message(generation.admitted, request)
-            await self._send(GenerateResponse(request_id=request.request_id, admitted=admitted))
-            async for step in steps(generation):
-                await self._send(_response(request.request_id, step))
+            async with self._running(request) as generation:
+                admitted = admitted_message(generation.admitted, request)
+                await self._send(GenerateResponse(request_id=name, admitted=admitted))
+                async for step in steps(generation):
+                    await self._send(_response(name, step))
         except aio.BaseError:
             # The connection has gone, and the call with it.
             return
         except Exception as error:  # noqa: BLE001 - every failure is that request's answer
-            await self._fail(request.request_id, error, ROOT)
+            await self._fail(name, error, ROOT)
+
+    @asynccontextmanager
+    async def _running(self, request: GenerationRequest) -> AsyncIterator[Generation]:
+        """Hold one admitted request; leaving cancels whatever of it still runs."""
+        generation = await self._runtime.generate(request)
+        self._live.add(generation)
+        try:
+            if self._failure is not None:
+                generation.cancel()
+            yield generation
         finally:
-            generation.cancel()
             self._live.discard(generation)
+            generation.cancel()
 
     async def _fail(self, request_id: str, error: Exception, root: str | None) -> None:
         status = status_and_log(error, request_id=request_id, root=root)
-        await self._send(GenerateResponse(request_id=request_id, failed=status))
+        with suppress(aio.BaseError):  # as in `_answer`
+            await self._send(GenerateResponse(request_id=request_id, failed=status))
 
     async def _send(self, response: GenerateResponse) -> None:
-        async with self._writing:
-            await self._context.write(response)
+        self._unsent += 1
+        try:
+            async with self._writing:
+                await self._context.write(response)
+        finally:
+            self._unsent -= 1
+
+    async def _until_few_unsent(self) -> None:
+        """Bound what a client leaves unread: wait behind what waits to be written."""
+        if self._unsent >= MAX_UNSENT:
+            async with self._writing:
+                return
 
 
 def _response(request_id: str, step: Step) -> GenerateResponse:

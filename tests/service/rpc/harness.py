@@ -52,14 +52,18 @@ class ManualTime:
 
 
 class Gate:
-    """A lifecycle observer that holds the engine thread before a pass while it is closed."""
+    """A lifecycle observer that holds whoever reaches its stage, while it is closed.
 
-    def __init__(self) -> None:
+    By default that is the engine thread, before a pass.
+    """
+
+    def __init__(self, stage: LifecycleStage = LifecycleStage.EXECUTION) -> None:
+        self._stage = stage
         self._open = threading.Event()
         self._open.set()
 
     def __call__(self, stage: LifecycleStage) -> None:
-        if stage is LifecycleStage.EXECUTION:
+        if stage is self._stage:
             self._open.wait()
 
     @contextmanager
@@ -178,6 +182,29 @@ class Bidi:
             if response.WhichOneof("event") in {"finished", "failed"}:
                 open_ids.discard(response.request_id)
         return received
+
+
+class HeldCall:
+    """A call whose writes wait until they are let through."""
+
+    def __init__(self) -> None:
+        self.is_writing = asyncio.Event()
+        self.is_open = asyncio.Event()
+        self.written: list[GenerateResponse] = []
+
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
+
+    def peer(self) -> str:
+        return "nobody"
+
+    def time_remaining(self) -> None:
+        return None
+
+    async def write(self, response: GenerateResponse) -> None:
+        self.is_writing.set()
+        await self.is_open.wait()
+        self.written.append(response)
 
 
 def kinds(responses: Iterable[GenerateResponse]) -> list[str | None]:
