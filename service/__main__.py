@@ -5,6 +5,7 @@ Engines are imported inside functions, so that a command loads only what it uses
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -60,6 +61,7 @@ def load_models(settings: Settings, say: Say) -> tuple[LoadedModel, ...]:
 
 
 def _scripted_model(settings: Settings) -> LoadedModel:
+    from engines.bundle.fingerprint import tokenizer_fingerprint
     from engines.scripted.clock import MonotonicClock
     from engines.scripted.model import ScriptedSettings, scripted_model
 
@@ -80,6 +82,7 @@ def _scripted_model(settings: Settings) -> LoadedModel:
         eos_token=scripted.eos_token,
     )
     tokenizer = parse_tokenizer(scripted.tokenizer_json, scripted.name)
+    ids = json.loads(scripted.tokenizer_json)["model"]["vocab"]
     return LoadedModel(
         name=scripted.name,
         target=scripted.target,
@@ -92,7 +95,12 @@ def _scripted_model(settings: Settings) -> LoadedModel:
         defaults=scripted.defaults,
         capability=Ready(DraftSource.SEPARATE),
         scheduler=settings.scheduler,
-        information=ModelInformation(architecture="scripted", engine="scripted", bit_exact=True),
+        information=ModelInformation(
+            architecture="scripted",
+            engine="scripted",
+            tokenizer_fingerprint=tokenizer_fingerprint(sorted(ids, key=ids.get), ()),
+            bit_exact=True,
+        ),
     )
 
 

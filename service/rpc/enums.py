@@ -47,7 +47,6 @@ OFF_REASONS: Mapping[SpeculationOffReason, generation_pb2.SpeculationOffReason.V
     SpeculationOffReason.REQUESTED: generation_pb2.SPECULATION_OFF_REASON_REQUESTED,
     SpeculationOffReason.NO_PROPOSER: generation_pb2.SPECULATION_OFF_REASON_NO_PROPOSER,
     SpeculationOffReason.SETTING: generation_pb2.SPECULATION_OFF_REASON_SETTING,
-    SpeculationOffReason.UNPROFITABLE: generation_pb2.SPECULATION_OFF_REASON_UNPROFITABLE,
 }
 
 DRAFT_SOURCES: Mapping[DraftSource, capability_pb2.DraftSource.ValueType] = {

@@ -29,7 +29,7 @@ def model_message(
         weights=about.weights,
         tokenizer_fingerprint=about.tokenizer_fingerprint,
         bit_exact=about.bit_exact,
-        vocabulary_size=model.target.limits.vocabulary_size,
+        vocabulary_size=model.vocabulary_size,
         eos_token_ids=sorted(model.eos_token_ids),
         has_chat_template=model.text.has_chat_template,
         speculative_capability=capability_message(model.capability),
@@ -66,6 +66,7 @@ def limits_message(
         max_lanes=statistics.max_lanes,
         max_queued_requests=statistics.max_queued_requests,
         max_message_bytes=max_message_bytes,
+        cache_bytes=model.information.cache_bytes,
     )
 
 

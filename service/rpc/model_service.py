@@ -45,8 +45,10 @@ class ModelService(ModelServiceServicer):
         del context
         validate(request)
         add = request.add_special_tokens if request.HasField("add_special_tokens") else True
-        tokens = await self._runtime.tokenize(request.model, request.text, add_special_tokens=add)
-        return TokenizeResponse(token_ids=tokens)
+        tokens, lost = await self._runtime.tokenize(
+            request.model, request.text, add_special_tokens=add
+        )
+        return TokenizeResponse(token_ids=tokens, lost_characters=lost)
 
     async def Detokenize(self, request: DetokenizeRequest, context: Context) -> DetokenizeResponse:
         del context

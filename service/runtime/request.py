@@ -104,7 +104,6 @@ class SpeculationOffReason(Enum):
     REQUESTED = "requested"
     NO_PROPOSER = "no_proposer"
     SETTING = "setting"
-    UNPROFITABLE = "unprofitable"
 
 
 @dataclass(frozen=True, slots=True)

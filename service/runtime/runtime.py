@@ -202,10 +202,17 @@ class Runtime:
         """
         return self._running_model(model).statistics()
 
-    async def tokenize(self, model: str, text: str, *, add_special_tokens: bool) -> Tokens:
-        """Return the tokens of a text, computed off the event loop."""
-        encode = self.model(model).text.encode
-        return await self._in_executor(partial(encode, text, add_special_tokens=add_special_tokens))
+    async def tokenize(
+        self, model: str, text: str, *, add_special_tokens: bool
+    ) -> tuple[Tokens, str]:
+        """Return a text's tokens and its characters that they lack, computed off the event loop."""
+        side = self.model(model).text
+
+        def encode() -> tuple[Tokens, str]:
+            tokens = side.encode(text, add_special_tokens=add_special_tokens)
+            return tokens, side.lost_characters(text)
+
+        return await self._in_executor(encode)
 
     async def detokenize(self, model: str, tokens: Tokens, *, skip_special_tokens: bool) -> str:
         """Return the text of tokens, computed off the event loop.

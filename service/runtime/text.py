@@ -37,6 +37,10 @@ class ModelText:
         """Return the tokens of plain text, which never spells a special token."""
         return self.tokenizer.encode_text(text, add_special=add_special_tokens)
 
+    def lost_characters(self, text: str) -> str:
+        """Return the distinct characters of a text that its tokens do not spell."""
+        return self.tokenizer.lost_characters(text)
+
     def decode(self, tokens: Tokens, *, skip_special_tokens: bool = True) -> str:
         """Return the text of tokens; bytes that are no UTF-8 become U+FFFD.
 

@@ -50,6 +50,12 @@ def test_scripted_model_loads_with_its_proposers():
     assert {SpeculationMode.DRAFT_MODEL} == {mode for _, mode in modes(model)}
 
 
+def test_every_model_names_its_tokenizer(tiny):
+    (scripted,), (built,) = load(engine=EngineKind.SCRIPTED), onnx(tiny)
+    names = {model.information.tokenizer_fingerprint for model in (scripted, built)}
+    assert [32, 32] == [len(name) for name in names]
+
+
 def test_bundle_loads_as_a_model_with_prompt_lookup(tiny):
     (model,) = onnx(tiny)
 

@@ -30,6 +30,9 @@ TABLES = (
     (CompletionCancellation, statistics_pb2.CompletionCancellation, CANCELLATIONS),
 )
 
+# Values that the contract has and this server never gives.
+UNUSED = {SpeculationOffReason: {generation_pb2.SPECULATION_OFF_REASON_UNPROFITABLE}}
+
 
 @pytest.mark.parametrize(
     ("portable", "wire", "table"), TABLES, ids=[case[0].__name__ for case in TABLES]
@@ -39,7 +42,7 @@ def test_table_names_every_value_of_both_sides(portable: type[Enum], wire, table
     prefix = wire.DESCRIPTOR.values_by_number[0].name.removesuffix("UNSPECIFIED")
     expected = {member: wire.Value(prefix + member.name) for member in portable}
     assert expected == dict(table)
-    assert set(wire.values()) - {0} == set(table.values())
+    assert set(wire.values()) - {0} == set(table.values()) | UNUSED.get(portable, set())
 
 
 def test_inverse_reads_the_table_from_the_wire():

@@ -49,11 +49,15 @@ def methods() -> list[str]:
     ] + [f"/{V1}/{METHOD}"]
 
 
+async def read_out(call: aio.StreamStreamCall) -> None:
+    while await call.read() is not aio.EOF:
+        pass
+
+
 async def failure(call: aio.StreamStreamCall) -> tuple[grpc.StatusCode, str]:
     """Read a call to its end, and return how it failed."""
     with pytest.raises(aio.AioRpcError) as caught:
-        while await call.read() is not aio.EOF:
-            pass
+        await read_out(call)
     return caught.value.code(), caught.value.details()
 
 
@@ -113,15 +117,15 @@ async def test_bad_bytes_after_a_good_start_end_the_stream_and_what_runs_on_it(b
     assert 3 == after.finished.usage.completion_tokens
 
 
-@pytest.mark.parametrize("under_a_write", [True, False])
-async def test_reading_that_fails_ends_the_call_only_after_its_answers(under_a_write: bool):
-    """A status under a write would never arrive; a request still in preparation is cancelled too."""
+@pytest.mark.parametrize("is_admitted", [True, False])
+async def test_reading_that_fails_ends_the_call_only_after_its_answers(is_admitted):
+    """A status under a write would never arrive; what is still in preparation is cancelled too."""
     call = HeldCall()
     failed = asyncio.Event()
 
     async def requests() -> AsyncIterator[GenerateRequest]:
         yield start("a", max_new_tokens=100)
-        if under_a_write:
+        if is_admitted:
             await call.is_writing.wait()
         failed.set()
         raise MalformedMessage("bad bytes")

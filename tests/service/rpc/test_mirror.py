@@ -9,7 +9,13 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 
-from outrider.v1 import capability_pb2, generation_pb2, settings_pb2, statistics_pb2
+from outrider.v1 import (
+    capability_pb2,
+    generation_pb2,
+    model_service_pb2,
+    settings_pb2,
+    statistics_pb2,
+)
 from service.generation import events
 from service.generation.config import GenerationOverrides, ResolvedGenerationConfig
 from service.generation.finish import MatchedStop
@@ -17,6 +23,7 @@ from service.rpc.enums import WIRE_VALUES
 from service.rpc.messages import RATES, request_statistics
 from service.rpc.mirror import mirror, seconds_of
 from service.rpc.rules import RULES, UNSERVED
+from service.runtime.models import LoadedModel, LoadedProposer, ModelInformation
 from service.runtime.request import (
     Admitted,
     Ended,
@@ -27,6 +34,7 @@ from service.runtime.request import (
 )
 from service.runtime.statistics import RuntimeStatistics
 from service.speculation import capability
+from service.speculation.contract import ProposerTraits, TargetLimits
 from service.speculation.options import SchedulerOptions
 from service.speculation.publication import PublishedRound
 from service.speculation.statistics import SchedulerStatistics, SequenceStatistics
@@ -117,6 +125,37 @@ PAIRS = (
     pair(capability.Declared, WIRE.Declared),
     pair(capability.Ready, WIRE.Ready),
     pair(capability.Unsupported, WIRE.Unsupported),
+    # What a model is made of stays here; the wire has what each part is and can do.
+    pair(
+        LoadedModel,
+        model_service_pb2.Model,
+        only_portable="target text defaults capability scheduler information aliases observer",
+        only_wire="architecture engine weights tokenizer_fingerprint bit_exact vocabulary_size "
+        "has_chat_template speculative_capability limits default_settings",
+    ),
+    pair(
+        LoadedProposer,
+        model_service_pb2.Proposer,
+        only_portable="proposer",
+        only_wire="max_speculative_tokens draft_source",
+    ),
+    # The width on the wire is what a pass of the model admits, too.
+    pair(
+        ProposerTraits,
+        model_service_pb2.Proposer,
+        only_portable="source max_proposals has_distribution can_branch needs_hidden_states "
+        "greedy_only",
+        only_wire="mode max_speculative_tokens draft_source",
+    ),
+    # Slots are the wire's `max_lanes`; how passes are packed concerns no client.
+    pair(
+        TargetLimits,
+        model_service_pb2.ModelLimits,
+        only_portable="vocabulary_size max_slots max_pass_lanes max_pass_rows cancellations "
+        "topology can_overlap_drafting supports_component_timings",
+        only_wire="max_prompt_tokens max_speculative_tokens max_logprobs max_stops max_lanes "
+        "max_queued_requests max_message_bytes cache_bytes",
+    ),
 )
 
 
@@ -144,6 +183,11 @@ def test_every_semantic_event_has_its_field():
 def test_every_capability_state_has_its_field():
     expected = {snake(name) for name in variants(capability.SpeculativeCapability)}
     assert expected == wire_names(WIRE)
+
+
+def test_information_about_a_model_reaches_the_wire():
+    wire = wire_names(model_service_pb2.Model) | wire_names(model_service_pb2.ModelLimits)
+    assert set() == portable_names(ModelInformation) - wire
 
 
 def test_runtime_statistics_reach_the_wire():

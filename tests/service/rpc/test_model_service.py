@@ -1,7 +1,11 @@
+import json
+from dataclasses import replace
+
 import grpc
 import pytest
 from grpc import aio
 
+from engines.scripted.vocabulary import tokenizer_json
 from outrider.v1 import capability_pb2, chat_pb2, settings_pb2
 from outrider.v1.model_service_pb2 import (
     DetokenizeRequest,
@@ -11,7 +15,10 @@ from outrider.v1.model_service_pb2 import (
     TokenizeRequest,
 )
 from service.rpc.rules import MAX_STOPS
-from tests.service.rpc.harness import served
+from service.runtime.models import LoadedModel, ModelInformation
+from service.runtime.text import ModelText
+from service.text.tokenizer import parse_tokenizer
+from tests.service.rpc.harness import loaded, served
 
 pytestmark = pytest.mark.asyncio
 
@@ -38,6 +45,36 @@ async def test_models_are_listed_with_what_they_can_do():
         first.max_speculative_tokens,
         first.draft_source,
     )
+
+
+async def test_information_about_a_model_is_told_as_it_stands():
+    about = ModelInformation("llama", "an engine", "w8", b"f" * 32, bit_exact=True, cache_bytes=0)
+    async with served(replace(loaded(), information=about)) as server:
+        model = (await server.models.GetModel(GetModelRequest())).model
+    assert about == ModelInformation(
+        model.architecture,
+        model.engine,
+        model.weights,
+        model.tokenizer_fingerprint,
+        model.bit_exact,
+        model.limits.cache_bytes,
+    )
+    assert model.limits.HasField("cache_bytes")
+
+
+async def test_size_of_the_cache_is_absent_where_the_engine_does_not_say():
+    async with served() as server:
+        limits = (await server.models.GetModel(GetModelRequest())).model.limits
+    assert not limits.HasField("cache_bytes")
+
+
+async def test_vocabulary_is_what_token_ids_are_held_against():
+    """The rows of a target may be padded; ids that mean nothing are none."""
+    model = loaded()
+    model.target._limits = replace(model.target.limits, vocabulary_size=320)
+    async with served(model) as server:
+        told = (await server.models.GetModel(GetModelRequest())).model
+    assert 261 == told.vocabulary_size
 
 
 async def test_limits_are_those_that_requests_meet():
@@ -86,6 +123,20 @@ async def test_text_becomes_tokens_and_text_again():
         back = await server.models.Detokenize(DetokenizeRequest(token_ids=tokens))
     assert list(text.encode()) == list(tokens)
     assert text == back.text
+
+
+def without_a_byte() -> LoadedModel:
+    """A model whose vocabulary lacks the symbol of byte 4."""
+    document = json.loads(tokenizer_json())
+    del document["model"]["vocab"][chr(0x104)]
+    tokenizer = parse_tokenizer(json.dumps(document), "scripted")
+    return replace(loaded(), text=ModelText("scripted", tokenizer))
+
+
+async def test_characters_that_no_token_spells_are_named():
+    async with served(without_a_byte()) as server:
+        answer = await server.models.Tokenize(TokenizeRequest(text="a\x04b\x04"))
+    assert (list(b"ab"), "\x04") == (list(answer.token_ids), answer.lost_characters)
 
 
 @pytest.mark.parametrize(

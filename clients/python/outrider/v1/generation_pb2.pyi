@@ -38,7 +38,7 @@ class _SpeculationOffReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_
     SPECULATION_OFF_REASON_SETTING: _SpeculationOffReason.ValueType  # 3
     """A setting of the request cannot be honoured under speculation."""
     SPECULATION_OFF_REASON_UNPROFITABLE: _SpeculationOffReason.ValueType  # 4
-    """On this machine it would cost more than it brings."""
+    """Not used yet: a request that speculation would slow down takes plain steps instead."""
 
 class SpeculationOffReason(_SpeculationOffReason, metaclass=_SpeculationOffReasonEnumTypeWrapper):
     """Why a request is not speculated for."""
@@ -52,7 +52,7 @@ SPECULATION_OFF_REASON_NO_PROPOSER: SpeculationOffReason.ValueType  # 2
 SPECULATION_OFF_REASON_SETTING: SpeculationOffReason.ValueType  # 3
 """A setting of the request cannot be honoured under speculation."""
 SPECULATION_OFF_REASON_UNPROFITABLE: SpeculationOffReason.ValueType  # 4
-"""On this machine it would cost more than it brings."""
+"""Not used yet: a request that speculation would slow down takes plain steps instead."""
 Global___SpeculationOffReason: _TypeAlias = SpeculationOffReason  # noqa: Y015
 
 class _TokenSource:
@@ -152,7 +152,8 @@ class Generation(_message.Message):
     """The model, as `ListModels` names it. Empty: the server's default model."""
     text: _builtins.str
     """Text, tokenised as it stands: nothing is added to it, and the name of a special token in it
-    is text like any other.
+    is text like any other. Characters that the vocabulary cannot spell are dropped, here and in a
+    conversation; `TokenizeResponse.lost_characters` names them.
     """
     priority: _builtins.int
     """Requests of higher priority are admitted first. Absent: 0."""

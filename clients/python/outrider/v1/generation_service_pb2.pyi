@@ -47,7 +47,8 @@ class GenerateRequest(_message.Message):
     CANCEL_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """The request's id, not empty, at most 128 bytes. It is unique among the live requests of its
-    caller (ALREADY_EXISTS otherwise), and free again when the request has ended.
+    caller (ALREADY_EXISTS otherwise, which leaves the live one alone), and free again when the
+    request has ended.
     """
     @_builtins.property
     def start(self) -> _generation_pb2.Generation:
@@ -77,7 +78,7 @@ Global___GenerateRequest: _TypeAlias = GenerateRequest  # noqa: Y015
 @_typing.final
 class GenerateResponse(_message.Message):
     """One step of one request. Its order is `admitted`, any number of `round`, `finished`; or `failed`
-    instead of what was still to come.
+    instead of what was still to come. ALREADY_EXISTS may come between them.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -103,7 +104,9 @@ class GenerateResponse(_message.Message):
 
     @_builtins.property
     def failed(self) -> _status_pb2.Status:
-        """The request failed. Nothing follows."""
+        """The request failed. Nothing follows, except after ALREADY_EXISTS: that answers the second start
+        of an id that is live, and the live request goes on under it.
+        """
 
     def __init__(
         self,

@@ -69,7 +69,9 @@ class GenerationServiceServicer(object):
         different requests interleave. The client may close its side when it has no more to ask; what
         runs goes on. Breaking the stream off cancels everything on it.
 
-        A request that fails ends with a `failed` message, and the stream lives on.
+        A request that fails ends with a `failed` message, and the stream lives on. Only a message that
+        cannot be decoded ends it, with INVALID_ARGUMENT, and cancels everything on it. While 64 answers
+        wait for the client to read them, no more of its messages are.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -43,7 +43,9 @@ class GenerationServiceStub:
     different requests interleave. The client may close its side when it has no more to ask; what
     runs goes on. Breaking the stream off cancels everything on it.
 
-    A request that fails ends with a `failed` message, and the stream lives on.
+    A request that fails ends with a `failed` message, and the stream lives on. Only a message that
+    cannot be decoded ends it, with INVALID_ARGUMENT, and cancels everything on it. While 64 answers
+    wait for the client to read them, no more of its messages are.
     """
     StreamGenerate: _grpc.UnaryStreamMultiCallable[_generation_service_pb2.StreamGenerateRequest, _generation_service_pb2.StreamGenerateResponse]
     """Runs one request: `admitted`, its rounds, `finished`. A failure is the status of the RPC."""
@@ -65,7 +67,9 @@ class GenerationServiceAsyncStub(GenerationServiceStub):
     different requests interleave. The client may close its side when it has no more to ask; what
     runs goes on. Breaking the stream off cancels everything on it.
 
-    A request that fails ends with a `failed` message, and the stream lives on.
+    A request that fails ends with a `failed` message, and the stream lives on. Only a message that
+    cannot be decoded ends it, with INVALID_ARGUMENT, and cancels everything on it. While 64 answers
+    wait for the client to read them, no more of its messages are.
     """
     StreamGenerate: _aio.UnaryStreamMultiCallable[_generation_service_pb2.StreamGenerateRequest, _generation_service_pb2.StreamGenerateResponse]  # type: ignore[assignment]
     """Runs one request: `admitted`, its rounds, `finished`. A failure is the status of the RPC."""
@@ -90,7 +94,9 @@ class GenerationServiceServicer(metaclass=_abc_1.ABCMeta):
         different requests interleave. The client may close its side when it has no more to ask; what
         runs goes on. Breaking the stream off cancels everything on it.
 
-        A request that fails ends with a `failed` message, and the stream lives on.
+        A request that fails ends with a `failed` message, and the stream lives on. Only a message that
+        cannot be decoded ends it, with INVALID_ARGUMENT, and cancels everything on it. While 64 answers
+        wait for the client to read them, no more of its messages are.
         """
 
     @_abc_1.abstractmethod

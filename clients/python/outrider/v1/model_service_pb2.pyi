@@ -51,7 +51,7 @@ class Model(_message.Message):
     tokenizer_fingerprint: _builtins.bytes
     """SHA-256 over vocabulary and merges, 32 bytes: models that share it can draft for each other."""
     vocabulary_size: _builtins.int
-    """The number of tokens in the vocabulary."""
+    """The number of tokens in the vocabulary; the ids of a prompt are below it."""
     has_chat_template: _builtins.bool
     """Whether it has a chat template."""
     bit_exact: _builtins.bool
@@ -151,6 +151,7 @@ class ModelLimits(_message.Message):
     MAX_LANES_FIELD_NUMBER: _builtins.int
     MAX_QUEUED_REQUESTS_FIELD_NUMBER: _builtins.int
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _builtins.int
+    CACHE_BYTES_FIELD_NUMBER: _builtins.int
     max_context: _builtins.int
     """Tokens of prompt and output together."""
     max_prompt_tokens: _builtins.int
@@ -167,6 +168,8 @@ class ModelLimits(_message.Message):
     """Requests that may wait."""
     max_message_bytes: _builtins.int
     """Bytes of a message to the server."""
+    cache_bytes: _builtins.int
+    """Bytes of the KV cache when every lane is full. Absent: the engine does not say."""
     def __init__(
         self,
         *,
@@ -178,12 +181,15 @@ class ModelLimits(_message.Message):
         max_lanes: _builtins.int = ...,
         max_queued_requests: _builtins.int = ...,
         max_message_bytes: _builtins.int = ...,
+        cache_bytes: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cache_bytes", b"_cache_bytes", "cache_bytes", b"cache_bytes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_context", b"max_context", "max_lanes", b"max_lanes", "max_logprobs", b"max_logprobs", "max_message_bytes", b"max_message_bytes", "max_prompt_tokens", b"max_prompt_tokens", "max_queued_requests", b"max_queued_requests", "max_speculative_tokens", b"max_speculative_tokens", "max_stops", b"max_stops"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cache_bytes", b"_cache_bytes", "cache_bytes", b"cache_bytes", "max_context", b"max_context", "max_lanes", b"max_lanes", "max_logprobs", b"max_logprobs", "max_message_bytes", b"max_message_bytes", "max_prompt_tokens", b"max_prompt_tokens", "max_queued_requests", b"max_queued_requests", "max_speculative_tokens", b"max_speculative_tokens", "max_stops", b"max_stops"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__cache_bytes: _TypeAlias = _typing.Literal["cache_bytes"]  # noqa: Y015
+    _WhichOneofArgType__cache_bytes: _TypeAlias = _typing.Literal["_cache_bytes", b"_cache_bytes"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cache_bytes) -> _WhichOneofReturnType__cache_bytes | None: ...
 
 Global___ModelLimits: _TypeAlias = ModelLimits  # noqa: Y015
 
@@ -315,6 +321,11 @@ class TokenizeResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TOKEN_IDS_FIELD_NUMBER: _builtins.int
+    LOST_CHARACTERS_FIELD_NUMBER: _builtins.int
+    lost_characters: _builtins.str
+    """The distinct characters of the text that the vocabulary cannot spell, in their order. A few rare
+    ones, such as control characters: their bytes that have no token are dropped. Usually empty.
+    """
     @_builtins.property
     def token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The tokens."""
@@ -323,10 +334,11 @@ class TokenizeResponse(_message.Message):
         self,
         *,
         token_ids: _abc.Iterable[_builtins.int] | None = ...,
+        lost_characters: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["token_ids", b"token_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lost_characters", b"lost_characters", "token_ids", b"token_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
