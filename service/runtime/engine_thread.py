@@ -15,6 +15,9 @@ _log = logging.getLogger(__name__)
 _STARVED_SECONDS = 0.05
 """How often to look for a slot that only unfinished work can free: nothing tells of that."""
 
+_LONGEST_SLEEP = 3600.0
+"""Below what the platform can wait for; a deadline may lie millennia ahead."""
+
 _SHORTEST_SLEEP = 0.001
 """Keeps a deadline that rounding puts just ahead from turning sleep into a spin."""
 
@@ -84,7 +87,9 @@ class EngineThread:
 
     def _longest_sleep(self, engine: Engine) -> float | None:
         deadline = engine.next_deadline()
-        limit = None if deadline is None else max(_SHORTEST_SLEEP, deadline - self._clock())
+        limit = None
+        if deadline is not None:
+            limit = min(_LONGEST_SLEEP, max(_SHORTEST_SLEEP, deadline - self._clock()))
         if engine.is_starved:
             return _STARVED_SECONDS if limit is None else min(_STARVED_SECONDS, limit)
         return limit

@@ -9,8 +9,17 @@ from typing import Any
 
 from service.speculation.options import SchedulerOptions
 
+_YEAR = 365 * 86_400.0
+_MOST_BYTES = 2**31 - 1  # what gRPC takes as an integer
+_MOST_CONTEXT = 2**24
+_MOST_REQUESTS = 2**20
+_MOST_SLOTS = 2**16
+_MOST_MESSAGES = 2**16
+_MOST_PROPOSALS = 2**10
+_MOST_THREADS = 2**10
 
-def bounded(default: Any, least: float, most: float | None = None) -> Any:
+
+def bounded(default: Any, least: float, most: float) -> Any:
     """Declare a setting with its default and the values that it may have."""
     return field(default=default, metadata={"least": least, "most": most})
 
@@ -39,8 +48,8 @@ class ServerSettings:
 
     host: str = "127.0.0.1"
     port: int = bounded(50051, 0, 65535)
-    max_message_bytes: int = bounded(16 * 1024 * 1024, 1024)
-    drain_seconds: float = bounded(30.0, 0.0)
+    max_message_bytes: int = bounded(16 * 2**20, 1024, _MOST_BYTES)
+    drain_seconds: float = bounded(30.0, 0.0, _YEAR)
     log_level: LogLevel = LogLevel.INFO
 
 
@@ -57,9 +66,9 @@ class ModelSettings:
     bundles: tuple[str, ...] = ()
     draft_bundle: str | None = None
     prompt_lookup: bool = True
-    max_slots: int = bounded(8, 1)
-    max_context: int | None = bounded(None, 16)
-    threads: int | None = bounded(None, 1)
+    max_slots: int = bounded(8, 1, _MOST_SLOTS)
+    max_context: int | None = bounded(None, 16, _MOST_CONTEXT)
+    threads: int | None = bounded(None, 1, _MOST_THREADS)
 
     def named_bundles(self) -> tuple[tuple[str | None, Path], ...]:
         """Return each bundle's name, if it is given one, and its directory."""
@@ -76,12 +85,12 @@ class RuntimeOptions:
     `slow_consumer_seconds`.
     """
 
-    max_queued_requests: int = bounded(256, 0)
-    max_outbox_messages: int = bounded(64, 1)
-    slow_consumer_seconds: float = bounded(10.0, 0.0)
-    max_request_seconds: float | None = bounded(None, 0.001)
-    num_speculative_tokens: int = bounded(4, 1)
-    preparation_threads: int = bounded(2, 1)
+    max_queued_requests: int = bounded(256, 0, _MOST_REQUESTS)
+    max_outbox_messages: int = bounded(64, 1, _MOST_MESSAGES)
+    slow_consumer_seconds: float = bounded(10.0, 0.0, _YEAR)
+    max_request_seconds: float | None = bounded(None, 0.001, _YEAR)
+    num_speculative_tokens: int = bounded(4, 1, _MOST_PROPOSALS)
+    preparation_threads: int = bounded(2, 1, _MOST_THREADS)
 
 
 @dataclass(frozen=True, slots=True)

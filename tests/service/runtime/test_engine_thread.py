@@ -80,6 +80,12 @@ def test_cycle_whose_deadline_has_passed_never_sleeps_for_nothing():
     assert ["clear", "set", 0.001] == cycled(Turn.WAITING, deadline=10.0)[0]
 
 
+def test_cycle_sleeps_no_longer_than_the_platform_can():
+    """A client may ask for a timeout of ten thousand years."""
+    (_, _, slept), _ = cycled(Turn.WAITING, deadline=3e11)
+    assert slept <= threading.TIMEOUT_MAX
+
+
 def test_cycle_that_is_starved_of_slots_looks_again_soon():
     assert ["clear", 0.05] == cycled(Turn.IDLE, is_starved=True)[0]
     assert ["clear", 0.05] == cycled(Turn.IDLE, is_starved=True, deadline=99.0)[0]

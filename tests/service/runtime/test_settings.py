@@ -1,5 +1,6 @@
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -89,6 +90,16 @@ def test_every_kind_of_value_is_read_from_text():
     ("key", "text", "reason"),
     [
         ("server.port", "65536", "at most 65535"),
+        ("server.max_message_bytes", "2147483648", "at most 2147483647"),
+        ("server.drain_seconds", "1e+300", "at most 31536000.0"),
+        ("model.max_slots", "99999999999", "at most 65536"),
+        ("model.max_context", "99999999999", "at most 16777216"),
+        ("model.threads", "100000", "at most 1024"),
+        ("runtime.max_queued_requests", "99999999999", "at most 1048576"),
+        ("runtime.max_outbox_messages", "99999999999", "at most 65536"),
+        ("runtime.num_speculative_tokens", "99999999999", "at most 1024"),
+        ("runtime.preparation_threads", "100000", "at most 1024"),
+        ("runtime.max_request_seconds", "1e+300", "at most 31536000.0"),
         ("server.port", "-1", "at least 0"),
         ("server.port", "x", "an integer"),
         ("server.port", "1.5", "an integer"),
@@ -164,10 +175,27 @@ def test_variables_of_settings_are_distinct():
     assert "OUTRIDER_SCHEDULER_LOOKAHEAD_BLOCKS" in variables
 
 
-def test_default_of_every_setting_is_within_its_own_bounds():
-    for setting in known_settings():
-        if setting.default is not None and setting.least is not None:
-            assert setting.least <= setting.default
+def is_number(setting):
+    kinds = {setting.kind, *get_args(setting.kind)}
+    return bool(kinds & {int, float}) and not setting.key.startswith("scheduler.")
+
+
+def test_every_number_has_bounds_that_the_wire_and_the_defaults_fit():
+    """Those of the scheduler are held against its options' own."""
+    numbers = [setting for setting in known_settings() if is_number(setting)]
+    assert 13 == len(numbers)
+    for setting in numbers:
+        assert setting.most <= 2**32 - 1, setting.key
+        if setting.default is not None:
+            assert setting.least <= setting.default <= setting.most, setting.key
+
+
+@pytest.mark.parametrize(
+    "name", ["max_in_flight_verifications", "max_pass_lanes", "prefill_chunk_tokens"]
+)
+def test_scheduler_option_beyond_the_wire_is_fatal(name):
+    key = f"scheduler.{name}"
+    assert key == refusal(flags={key: "99999999999"})[0]
 
 
 def test_bundles_may_be_named():
