@@ -12,13 +12,10 @@ from engines.sampling.one_hot import OneHot
 from engines.sampling.penalties import NO_PENALTIES, Penalties
 from engines.sampling.truncation import NO_TRUNCATION, Truncation
 from service.errors import InvalidLogits
-from service.generation.config import ResolvedGenerationConfig
+from service.generation.config import GREEDY_BELOW, ResolvedGenerationConfig
 from service.speculation.contract import Distribution, History
 
 Row = NDArray[np.float32]
-
-GREEDY_BELOW = 1e-5
-"""A temperature this small leaves mass on the highest logit only; it is taken as zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from service.errors import (
 )
 
 DEFAULT_MAX_NEW_TOKENS = 256
+GREEDY_BELOW = 1e-5
+"""A temperature this small leaves float32 only the likeliest token; it is taken as zero."""
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from service.generation.config import (
 from service.rpc.enums import DRAFT_SOURCES, SPECULATION_MODES
 from service.rpc.messages import capability_message
 from service.rpc.mirror import mirror
-from service.rpc.rules import MAX_STOPS
 from service.runtime.models import LoadedModel, LoadedProposer
 from service.runtime.speculation_choice import widest
 from service.runtime.statistics import RuntimeStatistics
+from service.text.stops import MAX_STOPS
 
 
 def model_message(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from service.runtime.settings import ServerSettings
+
 _UNLIMITED_MILLISECONDS = 2**31 - 1
 _MILLISECONDS = 1000
-_MEBIBYTE = 2**20
+_USUAL = ServerSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +19,15 @@ class ServerOptions:
     is asked to reconnect, which lets a balancer move it; what runs on it goes on.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 50051
-    max_message_bytes: int = 32 * _MEBIBYTE
+    host: str = _USUAL.host
+    port: int = _USUAL.port
+    max_message_bytes: int = _USUAL.max_message_bytes
     max_concurrent_calls: int = 10_000
     max_connection_age_seconds: float = 3600.0
     keepalive_seconds: float = 30.0
     keepalive_timeout_seconds: float = 20.0
     min_client_ping_seconds: float = 10.0
-    drain_grace_seconds: float = 30.0
+    drain_grace_seconds: float = _USUAL.drain_seconds
     reflection: bool = True
 
     @property

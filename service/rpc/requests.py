@@ -7,7 +7,7 @@ from typing import assert_never
 from uuid import uuid4
 
 from outrider.v1 import chat_pb2, generation_pb2, settings_pb2
-from service.generation.config import GenerationOverrides
+from service.generation.config import GREEDY_BELOW, GenerationOverrides
 from service.rpc.enums import SPECULATION_MODES, inverse
 from service.rpc.mirror import seconds_of
 from service.runtime.request import (
@@ -21,9 +21,6 @@ from service.runtime.request import (
     TextPrompt,
     TokenPrompt,
 )
-
-# Below this, dividing by the temperature leaves float32 only the likeliest token.
-GREEDY_BELOW = 1e-5
 
 _MODES = inverse(SPECULATION_MODES)
 

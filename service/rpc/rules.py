@@ -29,10 +29,10 @@ from service.rpc.checks import (
     nonempty_at_most_bytes,
 )
 from service.rpc.enums import SPECULATION_MODES
+from service.text.stops import MAX_STOPS
 
 MAX_REQUEST_ID_BYTES = 128
 MAX_NAME_BYTES = 256
-MAX_STOPS = 64
 MAX_STOP_BYTES = 1024
 MAX_CHAT_MESSAGES = 4096
 MIN_WATCH_SECONDS = 0.1

@@ -14,9 +14,9 @@ from outrider.v1.model_service_pb2 import (
     RenderChatRequest,
     TokenizeRequest,
 )
-from service.rpc.rules import MAX_STOPS
 from service.runtime.models import LoadedModel, ModelInformation
 from service.runtime.text import ModelText
+from service.text.stops import MAX_STOPS
 from service.text.tokenizer import parse_tokenizer
 from tests.service.rpc.harness import loaded, served
 
@@ -80,7 +80,7 @@ async def test_vocabulary_is_what_token_ids_are_held_against():
 async def test_limits_are_those_that_requests_meet():
     async with served() as server:
         limits = (await server.models.GetModel(GetModelRequest())).model.limits
-    assert (128, 127, 16, MAX_STOPS, 8, 256, 32 * 2**20) == (
+    assert (128, 127, 16, MAX_STOPS, 8, 256, 16 * 2**20) == (
         limits.max_context,
         limits.max_prompt_tokens,
         limits.max_speculative_tokens,

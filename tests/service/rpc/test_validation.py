@@ -19,8 +19,9 @@ from outrider.v1.generation_service_pb2 import (
     StreamGenerateRequest,
 )
 from service.errors import FieldViolation, InvalidRequest, UnsupportedField
-from service.rpc.rules import MAX_STOPS, RULES, UNSERVED
+from service.rpc.rules import RULES, UNSERVED
 from service.rpc.validation import validate
+from service.text.stops import MAX_STOPS
 
 Settings = settings_pb2.GenerationSettings
 Speculation = settings_pb2.SpeculationSettings
