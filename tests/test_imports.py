@@ -21,7 +21,7 @@ CONTRACT = (
     "service.speculation.width",
 )
 STANDARD = {*sys.stdlib_module_names, "_typeshed"}  # the latter exists for type checkers only
-GRPC = ("google", "grpc", "grpc_channelz", "grpc_health", "grpc_reflection", "grpc_status")
+GRPC = ("google", "grpc", "grpc_health", "grpc_reflection", "grpc_status")
 
 # What a package may import beside itself and the standard library. The longest name counts.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {

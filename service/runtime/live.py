@@ -60,11 +60,6 @@ class LiveRequests:
         if reservation is not None and reservation.ticket is ticket:
             self._remove(key)
 
-    def tickets(self) -> tuple[Ticket, ...]:
-        """Return the prepared requests, oldest first."""
-        reservations = self._by_key.values()
-        return tuple(each.ticket for each in reservations if each.ticket is not None)
-
     async def until_empty(self) -> None:
         """Return once nothing lives."""
         await self._empty.wait()

@@ -20,7 +20,7 @@ from service.runtime.preparation import PreparedRequest, prepare_request
 from service.runtime.request import ChatMessage, GenerationRequest
 from service.runtime.running_model import RunningModel
 from service.runtime.settings import RuntimeOptions
-from service.runtime.statistics import LiveRequest, RuntimeStatistics
+from service.runtime.statistics import RuntimeStatistics
 from service.runtime.ticket import Ticket
 from service.speculation.contract import Tokens
 
@@ -146,11 +146,6 @@ class Runtime:
         reservation.cancellation.cancel()
         for running in self._running.values():
             running.wake()
-
-    def live_requests(self) -> tuple[LiveRequest, ...]:
-        """Return the requests that have not ended, oldest first."""
-        now = self._clock()
-        return tuple(ticket.describe(now) for ticket in self._live.tickets())
 
     def _timeout(self, request: GenerationRequest) -> float | None:
         limits = (request.timeout, self._options.max_request_seconds)

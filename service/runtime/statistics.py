@@ -1,9 +1,8 @@
-"""Frozen snapshots of a running model, and of the requests it holds."""
+"""Frozen snapshots of a running model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from service.generation.finish import FinishReason
 from service.runtime.request import Ended, Failed
@@ -67,23 +66,3 @@ class RuntimeStatistics:
     kv_cache_tokens: int
     max_kv_cache_tokens: int
     is_serving: bool
-
-
-class RequestPlace(Enum):
-    """Where a live request stands: in the line for a slot, or in one."""
-
-    QUEUED = "queued"
-    ACTIVE = "active"
-
-
-@dataclass(frozen=True, slots=True)
-class LiveRequest:
-    """A request that has not ended; `age` is seconds since its arrival."""
-
-    request_id: str
-    caller: str
-    model: str
-    place: RequestPlace
-    prompt_tokens: int
-    emitted_tokens: int
-    age: float

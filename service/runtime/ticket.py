@@ -11,7 +11,6 @@ from service.generation.finish import FinishReason
 from service.runtime.outbox import Outbox
 from service.runtime.preparation import PreparedRequest
 from service.runtime.request import Ended, Failed
-from service.runtime.statistics import LiveRequest, RequestPlace
 from service.speculation.lane import TerminalRequest
 from service.speculation.lifecycle import RequestStatus
 from service.speculation.publication import PublishedRound
@@ -35,19 +34,6 @@ class Ticket:
     verdict: OutriderError | None = None
     started: float | None = None
     emitted: int = 0
-
-    def describe(self, now: float) -> LiveRequest:
-        """Return what there is to see of the request at this clock time."""
-        admitted = self.prepared.admitted
-        return LiveRequest(
-            request_id=admitted.request_id,
-            caller=self.caller,
-            model=admitted.model,
-            place=RequestPlace.QUEUED if self.started is None else RequestPlace.ACTIVE,
-            prompt_tokens=admitted.prompt_tokens,
-            emitted_tokens=self.emitted,
-            age=now - self.arrived,
-        )
 
     def end_with(self, verdict: OutriderError) -> None:
         """Cancel the request for this reason, unless it is ending already."""

@@ -282,7 +282,7 @@ async def test_slow_reader_is_given_up_and_others_are_not():
         lazy = Bidi(Served(server.server, server.runtime, server.port, channel))
         await lazy.send(*(start(f"lazy-{n}", max_new_tokens=8000) for n in range(4)))
         assert expected == await alone(server, "once")
-        while server.runtime.live_requests():
+        while server.runtime.statistics().active_lanes:
             clock.now += 1.0
             await asyncio.sleep(0)
         received = await lazy.until_terminal(*(f"lazy-{n}" for n in range(4)))

@@ -79,7 +79,7 @@ def test_ended_request_that_is_forgotten_late_leaves_its_successor_alone():
     with live.reserve("c", "r") as reservation:
         reservation.ticket = successor
     live.forget(ticket)
-    assert (successor,) == live.tickets()
+    assert reservation is live.find("c", "r")
 
 
 @pytest.mark.asyncio
