@@ -516,9 +516,10 @@ class QueueFull(ServiceError):
 
     status = Status.RESOURCE_EXHAUSTED
 
-    def __init__(self, limit: int, retry_seconds: float) -> None:
-        super().__init__(f"{limit} requests are already waiting")
-        self.limit = limit
+    def __init__(self, waiting: int, decoding: int, retry_seconds: float) -> None:
+        super().__init__(f"the queue is full: {waiting} waiting, {decoding} decoding")
+        self.waiting = waiting
+        self.decoding = decoding
         self.retry_seconds = retry_seconds
 
 

@@ -152,6 +152,8 @@ def _details(error: OutriderError, root: str | None) -> list[Message]:
             pass
     if error.status is Status.FAILED_PRECONDITION:
         details.append(_precondition(error))
+    if error.status is Status.RESOURCE_EXHAUSTED:
+        details.append(_quota(error))
     seconds = retry_seconds(error)
     if seconds is not None:
         details.append(error_details_pb2.RetryInfo(retry_delay=duration(seconds)))
@@ -200,3 +202,9 @@ def _precondition(error: OutriderError) -> error_details_pb2.PreconditionFailure
         description=_message(reason_of(error), error, None),
     )
     return error_details_pb2.PreconditionFailure(violations=[violation])
+
+
+def _quota(error: OutriderError) -> error_details_pb2.QuotaFailure:
+    wire = error_details_pb2.QuotaFailure
+    description = _message(reason_of(error), error, None)
+    return wire(violations=[wire.Violation(subject=DOMAIN, description=description)])

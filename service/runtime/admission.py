@@ -50,9 +50,10 @@ class Admission:
 
     def _require_room(self) -> None:
         self._require_open()
-        present = self._arriving + len(self._line) + self._holding
-        if present >= self.max_queued + self._slots:
-            raise QueueFull(self.max_queued, retry_seconds(self._mean_seconds, self._slots))
+        waiting = self._arriving + len(self._line)
+        if waiting + self._holding >= self.max_queued + self._slots:
+            retry = retry_seconds(self._mean_seconds, self._slots)
+            raise QueueFull(waiting, self._holding, retry)
 
     def _require_open(self) -> None:
         if self._closed is not None:

@@ -75,7 +75,9 @@ DETAILS = {
     "UnknownProposer": {"ResourceInfo"},
     "DuplicateRequest": {"ResourceInfo"},
     "NoSuchRequest": {"ResourceInfo"},
-    "QueueFull": {"RetryInfo"},
+    "QueueFull": {"QuotaFailure", "RetryInfo"},
+    "SlowConsumer": {"QuotaFailure"},
+    "NoFreeSlot": {"QuotaFailure"},
     "Draining": {"RetryInfo"},
     "Starting": {"RetryInfo"},
 }
@@ -125,7 +127,7 @@ def test_stopped_engine_and_broken_bundle_show_no_internals():
 
 def test_reason_keeps_acronyms_together():
     assert "INVALID_TOP_K" == reason_of(errors.InvalidTopK(-1))
-    assert "QUEUE_FULL" == reason_of(QueueFull(1, 1.0))
+    assert "QUEUE_FULL" == reason_of(QueueFull(0, 1, 1.0))
 
 
 def test_statuses_name_grpc_codes():
@@ -155,11 +157,19 @@ def test_facts_travel_as_metadata():
 
 
 def test_retry_delay_is_in_details_and_trailer():
-    error = QueueFull(8, 1.25)
+    error = QueueFull(8, 2, 1.25)
     status = status_of(error)
     delay = details(status)["RetryInfo"].retry_delay
     assert (1, 250_000_000) == (delay.seconds, delay.nanos)
     assert ("grpc-retry-pushback-ms", "1250") in trailers(error, status)
+
+
+def test_quota_says_what_is_used_up():
+    (violation,) = details(status_of(QueueFull(0, 8, 1.0)))["QuotaFailure"].violations
+    assert ("outrider", "the queue is full: 0 waiting, 8 decoding") == (
+        violation.subject,
+        violation.description,
+    )
 
 
 def test_error_that_no_retry_helps_has_no_pushback():

@@ -12,8 +12,8 @@ from engines.scripted.law import HashLaw
 from engines.scripted.model import ScriptedSettings
 from outrider.v1 import generation_pb2, settings_pb2
 from outrider.v1.generation_service_pb2 import CompleteRequest, StreamGenerateRequest
-from service.rpc.rules import MAX_STOPS
 from service.runtime.runtime import RuntimeOptions
+from service.text.stops import MAX_STOPS
 from tests.service.rpc.harness import (
     Gate,
     Served,
@@ -209,5 +209,6 @@ async def test_full_queue_says_when_to_retry():
     assert grpc.StatusCode.RESOURCE_EXHAUSTED == error.code()
     pushback = [v for k, v in error.trailing_metadata() if k == "grpc-retry-pushback-ms"]
     assert [True] == [0 < int(value) for value in pushback]
-    retry = error_details_pb2.RetryInfo()
-    assert any(detail.Unpack(retry) for detail in rpc_status.from_call(error).details)
+    details = rpc_status.from_call(error).details
+    for wanted in (error_details_pb2.RetryInfo(), error_details_pb2.QuotaFailure()):
+        assert any(detail.Unpack(wanted) for detail in details)

@@ -135,7 +135,8 @@ def test_full_queue_refuses_with_advice_and_recovers():
         engine.submit(request("hello", request_id=str(number), max_new_tokens=2))
     with pytest.raises(QueueFull) as caught:
         engine.submit(request("hello", request_id="late"))
-    assert (1, 1.0) == (caught.value.limit, caught.value.retry_seconds)
+    full = caught.value
+    assert (3, 0, 1.0) == (full.waiting, full.decoding, full.retry_seconds)
     engine.run()
     engine.submit(request("hello", request_id="late", max_new_tokens=2))
 

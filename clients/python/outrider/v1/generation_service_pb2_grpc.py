@@ -30,7 +30,8 @@ class GenerationServiceStub(object):
 
     A refused request is INVALID_ARGUMENT with a google.rpc.BadRequest that names every field at
     fault; an unknown model NOT_FOUND; a mode that is not ready FAILED_PRECONDITION; a full queue
-    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; a server that starts or drains UNAVAILABLE.
+    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo and a google.rpc.QuotaFailure; a server that starts
+    or drains UNAVAILABLE.
     """
 
     def __init__(self, channel):
@@ -61,7 +62,8 @@ class GenerationServiceServicer(object):
 
     A refused request is INVALID_ARGUMENT with a google.rpc.BadRequest that names every field at
     fault; an unknown model NOT_FOUND; a mode that is not ready FAILED_PRECONDITION; a full queue
-    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; a server that starts or drains UNAVAILABLE.
+    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo and a google.rpc.QuotaFailure; a server that starts
+    or drains UNAVAILABLE.
     """
 
     def Generate(self, request_iterator, context):
@@ -122,7 +124,8 @@ class GenerationService(object):
 
     A refused request is INVALID_ARGUMENT with a google.rpc.BadRequest that names every field at
     fault; an unknown model NOT_FOUND; a mode that is not ready FAILED_PRECONDITION; a full queue
-    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; a server that starts or drains UNAVAILABLE.
+    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo and a google.rpc.QuotaFailure; a server that starts
+    or drains UNAVAILABLE.
     """
 
     @staticmethod

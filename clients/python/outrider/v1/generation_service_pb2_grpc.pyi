@@ -31,7 +31,8 @@ class GenerationServiceStub:
 
     A refused request is INVALID_ARGUMENT with a google.rpc.BadRequest that names every field at
     fault; an unknown model NOT_FOUND; a mode that is not ready FAILED_PRECONDITION; a full queue
-    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; a server that starts or drains UNAVAILABLE.
+    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo and a google.rpc.QuotaFailure; a server that starts
+    or drains UNAVAILABLE.
     """
 
     @_typing.overload
@@ -58,7 +59,8 @@ class GenerationServiceAsyncStub(GenerationServiceStub):
 
     A refused request is INVALID_ARGUMENT with a google.rpc.BadRequest that names every field at
     fault; an unknown model NOT_FOUND; a mode that is not ready FAILED_PRECONDITION; a full queue
-    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; a server that starts or drains UNAVAILABLE.
+    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo and a google.rpc.QuotaFailure; a server that starts
+    or drains UNAVAILABLE.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -81,7 +83,8 @@ class GenerationServiceServicer(metaclass=_abc_1.ABCMeta):
 
     A refused request is INVALID_ARGUMENT with a google.rpc.BadRequest that names every field at
     fault; an unknown model NOT_FOUND; a mode that is not ready FAILED_PRECONDITION; a full queue
-    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo; a server that starts or drains UNAVAILABLE.
+    RESOURCE_EXHAUSTED with a google.rpc.RetryInfo and a google.rpc.QuotaFailure; a server that starts
+    or drains UNAVAILABLE.
     """
 
     @_abc_1.abstractmethod
