@@ -46,9 +46,13 @@ def main() -> int:
     console = Console(stderr=True)
     for name in names:
         started, found = time.monotonic(), circumstances()
-        results[name] = _measure(name, console, quick=arguments.quick)
-        spent = {"quick": arguments.quick, "seconds": round(time.monotonic() - started, 1)}
-        kept.keep(name, {**found, **spent, **results[name].to_json()})
+        results[name] = _measure(name, console, arguments)
+        run = {
+            "quick": arguments.quick,
+            "repetitions": arguments.repetitions,
+            "seconds": round(time.monotonic() - started, 1),
+        }
+        kept.keep(name, {**found, **run, **results[name].to_json()})
     show(Console(), results)
     console.print(f"written to {arguments.output}")
     return int(any(result.identical is False for result in results.values()))
@@ -60,12 +64,15 @@ def _arguments() -> Namespace:
         "--only", action="append", choices=MEASURES, help="measure this one; repeatable"
     )
     parser.add_argument("--quick", action="store_true", help="try everything, measure nothing well")
+    parser.add_argument(
+        "--repetitions", type=int, default=3, metavar="N", help="of what is compared (3)"
+    )
     parser.add_argument("--resume", action="store_true", help="skip what the output file has")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="JSON file to write or add to")
     return parser.parse_args()
 
 
-def _measure(name: str, console: Console, *, quick: bool) -> Result:
+def _measure(name: str, console: Console, arguments: Namespace) -> Result:
     with Progress(console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task(name, total=None)
 
@@ -74,7 +81,9 @@ def _measure(name: str, console: Console, *, quick: bool) -> Result:
             if not console.is_terminal:
                 console.print(f"{name}: {step} ({done + 1} of {total})", highlight=False)
 
-        measured = asyncio.run(_awaited(MEASURES[name](Bench(quick, tell))))
+        repetitions = 1 if arguments.quick else arguments.repetitions
+        bench = Bench(arguments.quick, repetitions, tell)
+        measured = asyncio.run(_awaited(MEASURES[name](bench)))
         progress.update(task, description=name, completed=1, total=1)
     return measured
 

@@ -13,10 +13,12 @@ T = TypeVar("T")
 class Bench:
     """A run of measurements; `quick` shows that they work, and measures nothing well.
 
-    `tell` is told the step that begins, of how many.
+    What is compared is done `repetitions` times. `tell` is told the step that
+    begins, and of how many.
     """
 
     quick: bool
+    repetitions: int
     tell: Callable[[str, int, int], None]
 
     def size(self, whole: T, quick: T) -> T:

@@ -57,7 +57,7 @@ class Speed:
 
 
 async def compare(
-    bench: Bench, server: ServerProcess, prompts: Sequence[Prompt], repetitions: int
+    bench: Bench, server: ServerProcess, prompts: Sequence[Prompt]
 ) -> tuple[Pair, ...]:
     """Answer every prompt plain and speculatively, alternating which comes first."""
     wanted = [Wanted(bench.size(128, 32), mode) for mode in (PLAIN, SPECULATIVE)]
@@ -66,7 +66,7 @@ async def compare(
     for index, prompt in enumerate(prompts):
         bench.tell(prompt.name, index, len(prompts))
         answers: tuple[list[Answer], list[Answer]] = ([], [])
-        for repetition in range(repetitions):
+        for repetition in range(bench.repetitions):
             order = (0, 1) if (index + repetition) % 2 else (1, 0)
             for which in order:
                 answers[which].append(await answer(server, prompt.text, wanted[which]))

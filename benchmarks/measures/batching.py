@@ -19,14 +19,13 @@ async def measure_batching(bench: Bench) -> Result:
     """Divide the total tokens a second of eight streams by those of one, both plain."""
     texts = [prompt.text for prompt in spec_bench() if prompt.category == "qa"][:STREAMS]
     wanted = Wanted(bench.size(128, 24), stop_on_eos=False)
-    repetitions = bench.size(5, 1)
     alone: list[float] = []
     together: list[float] = []
     answers: set[tuple[tuple[int, ...], ...]] = set()
     async with serving("--slots", str(STREAMS)) as server:
         await _at_once(server, texts, wanted)
-        for repetition in range(repetitions):
-            bench.tell("one stream, then eight", repetition, repetitions)
+        for repetition in range(bench.repetitions):
+            bench.tell("one stream, then eight", repetition, bench.repetitions)
             for run, seconds in ((_in_turn, alone), (_at_once, together)):
                 started = time.perf_counter()
                 said = await run(server, texts, wanted)

@@ -25,8 +25,9 @@ async def measure_overhead(bench: Bench) -> Result:
     async with serving() as server:
         await answer(server, texts[0], wanted)
         loop.say(chat(model, texts[0]), wanted.max_tokens)
-        for index, text in enumerate(texts[: bench.size(None, 2)]):
-            bench.tell("bare loop, then server", index, len(texts))
+        turns = texts[: bench.size(None, 2)] * bench.repetitions
+        for index, text in enumerate(turns):
+            bench.tell("bare loop, then server", index, len(turns))
             prompt = chat(model, text)
             started = time.perf_counter()
             said = loop.say(prompt, wanted.max_tokens)

@@ -16,7 +16,7 @@ async def measure_copying(bench: Bench) -> Result:
     """Compare on prompts that ask for a given text with a small change."""
     prompts = copying(bench.size(None, 2))
     async with serving() as server:
-        pairs = await compare(bench, server, prompts, bench.size(3, 1))
+        pairs = await compare(bench, server, prompts)
     whole = speed(pairs)
     return Result(
         figures=(
@@ -33,7 +33,7 @@ async def measure_spec_bench(bench: Bench) -> Result:
     """Compare on five prompts of each of Spec-Bench's 13 categories; the mean is over those."""
     prompts = spec_bench(per_category=bench.size(5, 1))
     async with serving() as server:
-        pairs = await compare(bench, server, prompts, bench.size(3, 1))
+        pairs = await compare(bench, server, prompts)
     by_category = _by_category(pairs)
     whole = speed(pairs)
     decoding = {name: one.decoding for name, one in by_category.items()}

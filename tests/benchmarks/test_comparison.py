@@ -38,10 +38,10 @@ def test_speed_of_outputs_that_differ_says_so() -> None:
 async def test_compare_asks_a_server_plain_and_speculatively() -> None:
     """A server process of the scripted engine answers; what speculation is on is its choice."""
     told: list[str] = []
-    bench = Bench(quick=True, tell=lambda step, done, total: told.append(step))
+    bench = Bench(quick=True, repetitions=2, tell=lambda step, done, total: told.append(step))
 
     async with serving("--engine", "scripted") as server:
-        (pair,) = await compare(bench, server, [PROMPT], 2)
+        (pair,) = await compare(bench, server, [PROMPT])
         assert 0 < server.resident_bytes()
 
     assert pair.identical
