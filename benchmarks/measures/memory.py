@@ -68,11 +68,11 @@ async def _ask(server: ServerProcess, numbers: range) -> None:
 
 
 def _growth(sizes: list[int]) -> float:
-    """Return by how many percent the last window is above the first."""
-    return 100.0 * (sizes[-1] - sizes[0]) / sizes[0]
+    """Return by how many percent the last look is above the second."""
+    return 100.0 * (sizes[-1] - sizes[1]) / sizes[1]
 
 
 def _slope(sizes: list[int], requests: int) -> float:
-    """Return KiB for each thousand requests, of a straight line through the windows."""
-    places = [requests * (index + 1) / WINDOWS / 1000 for index in range(WINDOWS)]
-    return linear_regression(places, [size / 1024 for size in sizes]).slope
+    """Return KiB for each thousand requests, of a straight line through all looks but the first."""
+    places = [requests * (index + 1) / WINDOWS / 1000 for index in range(1, WINDOWS)]
+    return linear_regression(places, [size / 1024 for size in sizes[1:]]).slope
