@@ -36,23 +36,23 @@ OUTPUT = Path(__file__).parent / "results" / "latest.json"
 
 
 def main() -> int:
-    """Measure what was asked for; return 1 if outputs that must be equal were not."""
+    """Measure what was asked for, show all that is known; return 1 if outputs were not equal."""
     arguments = _arguments()
     kept = ResultFile(arguments.output)
     names = arguments.only or list(MEASURES)
     if arguments.resume:
         names = [name for name in names if name not in kept.measurements]
-    results: dict[str, Result] = {}
     console = Console(stderr=True)
     for name in names:
         started, found = time.monotonic(), circumstances()
-        results[name] = _measure(name, console, arguments)
+        result = _measure(name, console, arguments)
         run = {
             "quick": arguments.quick,
             "repetitions": arguments.repetitions,
             "seconds": round(time.monotonic() - started, 1),
         }
-        kept.keep(name, {**found, **run, **results[name].to_json()})
+        kept.keep(name, {**found, **run, **result.to_json()})
+    results = kept.results()
     show(Console(), results)
     console.print(f"written to {arguments.output}")
     return int(any(result.identical is False for result in results.values()))
@@ -69,7 +69,10 @@ def _arguments() -> Namespace:
     )
     parser.add_argument("--resume", action="store_true", help="skip what the output file has")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="JSON file to write or add to")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.repetitions < 1:
+        parser.error(f"--repetitions must be at least 1, got {arguments.repetitions}")
+    return arguments
 
 
 def _measure(name: str, console: Console, arguments: Namespace) -> Result:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 
 class Better(Enum):
@@ -57,6 +58,15 @@ class Result:
             "details": dict(self.details),
         }
 
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Result:
+        """Return the result that such values describe."""
+        figures = tuple(
+            Figure(each["name"], each["value"], each["unit"], each["goal"], Better(each["better"]))
+            for each in values["figures"]
+        )
+        return cls(figures, values["identical"], values["details"])
+
 
 class ResultFile:
     """One JSON file: the machine, and each measurement with when and where it was made."""
@@ -66,6 +76,10 @@ class ResultFile:
         self.measurements: dict[str, dict[str, object]] = {}
         if path.is_file():
             self.measurements = json.loads(path.read_text(encoding="utf-8"))["measurements"]
+
+    def results(self) -> dict[str, Result]:
+        """Return what every measurement in the file found."""
+        return {name: Result.from_json(each) for name, each in self.measurements.items()}
 
     def keep(self, name: str, measurement: Mapping[str, object]) -> None:
         """Add or replace one measurement, on disk as well."""

@@ -30,4 +30,12 @@ def test_result_file_keeps_what_earlier_runs_measured(tmp_path) -> None:
 
     assert ["memory", "speed"] == list(kept)
     assert (2.0, True) == (kept["speed"]["figures"][0]["value"], kept["speed"]["identical"])
-    assert kept == ResultFile(path).measurements
+    assert Figure("growth", 1.0) == ResultFile(path).results()["memory"].figures[0]
+
+
+def test_result_is_what_its_json_describes() -> None:
+    result = Result(
+        (Figure("growth", 1.0, "%", goal=2.0, better=Better.LOWER),), True, {"seen": [1, 2]}
+    )
+
+    assert result == Result.from_json(json.loads(json.dumps(result.to_json())))
