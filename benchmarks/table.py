@@ -46,4 +46,4 @@ def _verdict(figure: Figure) -> str:
 def _outputs(identical: bool | None) -> str:  # noqa: FBT001 - it is a value, not a switch
     if identical is None:
         return ""
-    return "identical" if identical else "[red]different[/]"
+    return "same" if identical else "[red]differ[/]"
