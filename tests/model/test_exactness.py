@@ -53,5 +53,5 @@ def test_prompt_lookup_of_fixed_widths_changes_nothing(lookup, model, prompts, a
 
 
 def test_prompt_lookup_that_adapts_changes_nothing(lookup, model, prompts, alone) -> None:
-    """One lane, its widths from the measured cost curve."""
-    assert alone == outputs(model, [Job(prompt, lookup) for prompt in prompts], 1)
+    """Eight lanes, their widths from the measured cost curve."""
+    assert alone == outputs(model, [Job(prompt, lookup) for prompt in prompts], 8)
