@@ -32,6 +32,7 @@ class Gathering:
             may_draft_ahead=can_overlap and may_draft_ahead(lane),
             pass_id=None if flight is None else flight.pending.pass_id,
             pass_ended=flight is not None and self._has_ended(flight.pending),
+            since=lane.since,
         )
 
     def _rows(self, lane: Lane) -> int:

@@ -87,7 +87,10 @@ def as_outrider_error(error: Exception) -> OutriderError:
 
 
 class Lane:
-    """One request in the table: its phase, its logical state and its counters."""
+    """One request in the table: its phase, its logical state and its counters.
+
+    `since` is the table's turn that last concerned it.
+    """
 
     def __init__(
         self, request_id: int, request: LaneRequest, statistics: SequenceStatistics, clock: Clock
@@ -100,6 +103,7 @@ class Lane:
         )
         self.phase: Phase = Prefilling(0, None)
         self.lifecycle = Lifecycle()
+        self.since = 0
         self._clock = clock
         self._started = clock()
 

@@ -21,7 +21,8 @@ class Candidate:
     `rows` is what the lane adds to its next target pass (leading input and
     proposals, or the next prompt chunk). Lanes of equal `proposer` may share a
     draft pass, and None joins any. `pass_id` names the pass in flight;
-    `pass_ended` says that it completed or outlived its deadline.
+    `pass_ended` says that it completed or outlived its deadline. `since` is
+    the turn that last concerned the lane: those left waiting come first.
     """
 
     status: RequestStatus
@@ -30,6 +31,7 @@ class Candidate:
     may_draft_ahead: bool = False
     pass_id: int | None = None
     pass_ended: bool = False
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +229,13 @@ class Schedule:
         return chosen
 
     def _order(self, candidates: Sequence[Candidate], among: Sequence[int]) -> list[int]:
-        """Return lanes in round-robin order from the cursor."""
-        size = len(candidates)
-        return sorted(among, key=lambda index: (index - self._cursor) % size)
+        """Return the lanes that waited longest first, equals in round-robin order.
+
+        A cursor alone would let lanes that keep joining overtake one that is
+        left out: it moves with every kind of action.
+        """
+        size, cursor = len(candidates), self._cursor
+        return sorted(among, key=lambda index: (candidates[index].since, (index - cursor) % size))
 
 
 def _indices(candidates: Sequence[Candidate], predicate: Callable[[Candidate], bool]) -> list[int]:

@@ -85,7 +85,8 @@ def settle_pass(
     entries = [_enter_resolution(lane) for lane in lanes]
     output = pending.submission.output
     _each(entries, _observe_completion)
-    failure = await_completion(pending.submission.completion, options)
+    waited = clock() - pending.submitted
+    failure = await_completion(pending.submission.completion, options, waited)
     timings = None if failure else _timings(target, output, entries)
     for entry in entries:
         entry.error = failure or entry.error or entry.flight.failure

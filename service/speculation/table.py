@@ -133,6 +133,7 @@ class RequestTable:
             ),
         )
         lane = Lane(self._next_request, request, statistics, self._clock)
+        lane.since = self._statistics.turns
         if request.cancellation.is_cancelled:
             lane.cancel()
         elif request.sequence.is_finished:
@@ -219,6 +220,7 @@ class RequestTable:
         lanes = self._concerned(action, active)
         for lane in lanes:
             lane.statistics = lane.statistics.plus(scheduler_turns=1)
+            lane.since = self._statistics.turns + 1
         before = [lane.statistics for lane in lanes]
         cross_request = self._act(action, lanes)
         after = [lane.statistics for lane in lanes]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from service.errors import CompletionDeadline, OutriderError, SettingError
 from service.speculation.completion import (
     BoundedWait,
@@ -15,15 +17,21 @@ from service.speculation.options import SchedulerOptions
 _EMERGENCY = BoundedWait(1e-9, CompletionCancellation.QUARANTINE_UNTIL_COMPLETE)
 
 
-def await_completion(completion: Completion, options: SchedulerOptions) -> OutriderError | None:
-    """Wait for a pass within its bound; return how it failed, None if it did not.
+def await_completion(
+    completion: Completion, options: SchedulerOptions, waited: float = 0.0
+) -> OutriderError | None:
+    """Wait for a pass within what is left of its bound; return how it failed, if it did.
+
+    `waited` are the seconds since it was submitted: the thread that waits here
+    serves nobody else, so a pass that has had its time gets no more.
 
     Whatever is returned, the work has ended or its buffers are in safe hands.
     """
     try:
-        policy = options.completion_wait()
+        bound = options.completion_wait()
     except SettingError as refused:
         return _dispose(completion, _EMERGENCY) or refused
+    policy = replace(bound, timeout=max(bound.timeout - waited, _EMERGENCY.timeout))
     try:
         complete = completion.is_complete()
     except Exception as error:  # noqa: BLE001 - a foreign engine may raise anything

@@ -131,6 +131,7 @@ class ScriptedCompletion:
             raise EngineError("completion failed")
 
     def wait_bounded(self, policy: BoundedWait) -> Completed | DeadlineExceeded:
+        self._target.waits.append(policy.timeout)
         if self._target.hangs:
             self._target.trace.append("quarantine")
             return DeadlineExceeded(policy.cancellation)
@@ -200,6 +201,7 @@ class ScriptedTarget:
     caches: dict[int, list[int]] = field(default_factory=dict)
     passes: list[ScriptedOutput] = field(default_factory=list)
     callbacks: list[Callable[[], None]] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
 
     @property
     def limits(self) -> TargetLimits:

@@ -145,6 +145,7 @@ def test_hung_pass_fails_with_the_disposition_that_was_applied():
     assert bench.table.next_deadline() == 30.0
     bench.now = 30.0
     bench.step()
+    assert bench.target.waits == [1e-9], "it has had its time already"
     assert isinstance(lane.phase.error, errors.CompletionDeadline)
     assert lane.phase.error.cancellation == "quarantine-until-complete"
 
@@ -285,3 +286,18 @@ def test_counters_tell_verifications_from_prefills_and_from_refused_passes():
     counted = bench.table.statistics
     assert (counted.verification_passes, counted.verified_lanes) == (0, 0)
     assert counted.failed_requests == 1
+
+
+def test_long_prompt_is_not_overtaken_for_ever_by_requests_that_keep_arriving():
+    """Every chunk of it waits for at most the lanes that waited longer."""
+    bench = Bench(ScriptedTarget(), replace(TOGETHER, prefill_chunk_tokens=4))
+    bench.add(max_tokens=60)
+    long = bench.join(prompt=tuple(range(2, 42)), max_tokens=2)
+    arrivals = 0
+    while long.status is RequestStatus.PREFILL:
+        bench.join(prompt=(4, 5, 6, 7), max_tokens=1)
+        arrivals += 1
+        assert arrivals < 200
+        bench.step(3)
+        bench.table.take_terminal()
+    assert long.statistics.target_tokens == 40

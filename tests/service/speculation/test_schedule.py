@@ -143,6 +143,14 @@ def test_lanes_left_out_of_a_full_pass_come_first_in_the_next():
     assert schedule.next_action([DRAFTED] * 3) == Verify((2, 0))
 
 
+def test_lane_that_waited_longest_comes_first_whatever_joined_meanwhile():
+    schedule = many_lane_schedule(lanes=1)
+    newer = Candidate(RequestStatus.READY_TO_SUBMIT_VERIFICATION, since=7)
+    older = Candidate(RequestStatus.READY_TO_SUBMIT_VERIFICATION, since=3)
+    assert schedule.next_action([newer, older, newer]) == Verify((1,))
+    assert schedule.next_action([newer, newer, older]) == Verify((2,))
+
+
 def test_schedule_without_any_legal_action_says_so():
     stuck = Candidate(RequestStatus.VERIFICATION_RESOLUTION)
     with pytest.raises(StalledSchedule):
