@@ -289,15 +289,16 @@ def test_counters_tell_verifications_from_prefills_and_from_refused_passes():
 
 
 def test_long_prompt_is_not_overtaken_for_ever_by_requests_that_keep_arriving():
-    """Every chunk of it waits for at most the lanes that waited longer."""
+    """It stands first in the table, a lane decodes behind it, and newcomers fill its chunks."""
     bench = Bench(ScriptedTarget(), replace(TOGETHER, prefill_chunk_tokens=4))
-    bench.add(max_tokens=60)
     long = bench.join(prompt=tuple(range(2, 42)), max_tokens=2)
-    arrivals = 0
-    while long.status is RequestStatus.PREFILL:
-        bench.join(prompt=(4, 5, 6, 7), max_tokens=1)
-        arrivals += 1
-        assert arrivals < 200
-        bench.step(3)
-        bench.table.take_terminal()
-    assert long.statistics.target_tokens == 40
+    bench.join(max_tokens=60)
+    newcomer = bench.join(prompt=(4, 5, 6, 7), max_tokens=1)
+    arrivals = 1
+    while long.status is RequestStatus.PREFILL and arrivals < 50:
+        bench.step()
+        if newcomer.is_terminal:
+            newcomer = bench.join(prompt=(4, 5, 6, 7), max_tokens=1)
+            arrivals += 1
+    assert long.statistics.target_tokens >= 40
+    assert arrivals < 20
