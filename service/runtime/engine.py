@@ -26,6 +26,10 @@ from service.speculation.statistics import SequenceStatistics
 from service.speculation.table import RequestTable, Turn
 
 
+_PATIENCE = 10
+"""How many times a pass's bound the engine waits for a slot before it calls its device dead."""
+
+
 class Engine:
     """Decodes one model's requests; all of it belongs to the engine thread, save `snapshot`."""
 
@@ -44,6 +48,7 @@ class Engine:
         self._clock = clock
         self._live: dict[int, Ticket] = {}
         self._lost_slots = 0
+        self._starved_since: float | None = None
         self._ends = Ends()
         self.snapshot = EngineSnapshot(table.statistics)
 
@@ -130,15 +135,30 @@ class Engine:
             try:
                 slot = self._model.target.open()
             except NoFreeSlot:
-                # Quarantined slots come back once their work has ended; retired ones never do.
-                if self._lost_slots >= slots:
-                    raise EngineError("every cache slot has been retired") from None
+                self._bear_starvation(slots)
                 return
+            self._starved_since = None
             ticket = self._admission.take()
             if ticket is None:
                 self._model.target.close(slot)
                 return
             self._begin(ticket, slot)
+
+    def _bear_starvation(self, slots: int) -> None:
+        """Wait for slots whose work has not ended, but not for ever.
+
+        Raises:
+            EngineError: none will come back; the engine must stop.
+        """
+        if self._lost_slots >= slots:
+            raise EngineError("every cache slot has been retired")
+        if self._live:
+            return
+        now = self._clock()
+        self._starved_since = now if self._starved_since is None else self._starved_since
+        patience = _PATIENCE * self._table.options.completion_wait().timeout
+        if now - self._starved_since >= patience:
+            raise EngineError(f"work that does not end has held every slot for {patience:g} s")
 
     def _begin(self, ticket: Ticket, slot: int) -> None:
         ticket.started = self._clock()

@@ -332,6 +332,25 @@ def test_slot_of_a_hung_pass_is_waited_for():
     assert expected_tokens("world", 6) == tokens_of(drained(waits))
 
 
+def test_engine_whose_slots_never_come_back_stops():
+    """Otherwise the line would wait for ever, and health would say that all is well."""
+    engine = driven(
+        replace(SLOW, max_slots=1, timetable=Timetable(0.0, {2: 1e9})),
+        scheduler=SchedulerOptions(completion_timeout_milliseconds=1000),
+    )
+    engine.submit(request("hello", max_new_tokens=50))
+    in_flight(engine)
+    engine.clock.advance(1.0)
+    engine.turn()
+    engine.submit(request("world", request_id="w", max_new_tokens=6))
+    engine.turn()
+    engine.clock.advance(9.5)
+    engine.turn()
+    engine.clock.advance(0.5)
+    with pytest.raises(EngineError, match="does not end"):
+        engine.turn()
+
+
 def test_slow_reader_ends_its_own_request_only():
     engine = slow_engine(capacity=2)
     slow = engine.submit(request("hello", max_new_tokens=50))
