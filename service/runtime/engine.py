@@ -25,7 +25,6 @@ from service.speculation.publication import CallbackPublisher, PublishedRound
 from service.speculation.statistics import SequenceStatistics
 from service.speculation.table import RequestTable, Turn
 
-
 _PATIENCE = 10
 """How many times a pass's bound the engine waits for a slot before it calls its device dead."""
 
