@@ -275,6 +275,7 @@ def build_model(request: BuildRequest) -> BuildReport:
     from engines.build.onnx_emitter import EmitOptions, Lowering, Weights
     from engines.build.present import is_present
     from engines.build.progress import progress_on
+    from engines.build.staging import require_replaceable
     from engines.bundle.checksum import sha256_file
 
     path = request.destination or default_bundle_path()
@@ -285,6 +286,7 @@ def build_model(request: BuildRequest) -> BuildReport:
         wanted = GGUF_SHA256 if request.source is None else sha256_file(request.source)
         if is_present(path, wanted, options):
             return BuildReport(path, was_there=True)
+    require_replaceable(path)
     with progress_on(sys.stderr) as progress:
         source = request.source or obtain_default_gguf(default_cache_path(), progress)
         build_bundle(source, path, options, progress)

@@ -13,7 +13,7 @@ from engines.build.gguf_source import GgufModel
 from engines.build.onnx_emitter import EmitOptions, emit_decoder
 from engines.build.onnx_graph import OPSET, GraphWriter
 from engines.build.progress import BuildProgress
-from engines.build.staging import staged_directory
+from engines.build.staging import require_replaceable, staged_directory
 from engines.build.tokenizer import BuiltTokenizer, tokenizer_from_gguf
 from engines.bundle.checksum import sha256_file
 from engines.bundle.manifest import (
@@ -49,11 +49,13 @@ def build_bundle(
 ) -> Manifest:
     """Build the bundle of a GGUF file at `destination`, which names the model.
 
-    A bundle that is there already is replaced.
+    A bundle that is there already is replaced, and nothing else is.
 
     Raises BundleError, naming file and field, for a source that cannot be
-    represented exactly; then, as after any failure, `destination` is untouched.
+    represented exactly, and a `destination` that holds anything but a bundle;
+    then, as after any failure, `destination` is untouched.
     """
+    require_replaceable(destination)
     progress.stage("read source", 2)
     model = GgufModel(source)
     progress.advance()

@@ -14,6 +14,7 @@ MANIFEST_FILE = "manifest.json"
 TOKENIZER_FILE = "tokenizer.json"
 GENERATION_FILE = "generation_config.json"
 CHAT_TEMPLATE_FILE = "chat_template.jinja"
+COST_FILE = ".cost.json"
 
 FORMAT_VERSION = 1
 """Raised by one whenever a reader of the previous format would misread a bundle."""

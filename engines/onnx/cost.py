@@ -13,11 +13,11 @@ from pathlib import Path
 import onnxruntime
 
 from engines.bundle.bundle import Bundle
+from engines.bundle.manifest import COST_FILE
 from engines.onnx.decoder import Decoder
 from engines.onnx.passes import LaneInput
 from service.speculation.cost import CostCurve
 
-COST_FILE = ".cost.json"
 LANES = (1, 2, 4, 8)
 ROWS = (1, 2, 3, 5, 9)
 _CONTEXT = 64
@@ -123,7 +123,7 @@ def _read(path: Path) -> dict[str, dict[str, float]]:
 
 def _write(path: Path, known: dict[str, dict[str, float]]) -> None:
     """Remember measurements; a bundle that cannot be written is measured at each start."""
-    partial = path.with_suffix(".partial")
+    partial = path.with_name(f"{path.name}.partial")
     try:
         partial.write_text(json.dumps(known), encoding="utf-8")
         partial.replace(path)

@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from engines.bundle.bundle import Bundle
+from engines.bundle.manifest import COST_FILE
 from engines.onnx import cost
 from engines.onnx.cost import (
-    COST_FILE,
     best_of,
     cost_curve,
     measure_points,
