@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engines.bundle.checksum import ChecksumCache, sha256_file
+from engines.bundle.consistency import require_consistent
 from engines.bundle.fingerprint import tokenizer_fingerprint
 from engines.bundle.manifest import (
     CHAT_TEMPLATE_FILE,
@@ -43,10 +44,17 @@ class Bundle:
         return bytes.fromhex(self.manifest.tokenizer_fingerprint)
 
     def chat_template(self) -> str | None:
-        """Read the Jinja chat template, or nothing where the model has none."""
+        """Read the Jinja chat template, or nothing where the model has none.
+
+        Raises BundleError when it cannot be read, or is not UTF-8.
+        """
         if not self.manifest.has_chat_template:
             return None
-        return (self.path / CHAT_TEMPLATE_FILE).read_text(encoding="utf-8")
+        path = self.path / CHAT_TEMPLATE_FILE
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as broken:
+            raise BundleError(f"cannot be read: {broken}", path=str(path)) from broken
 
 
 def load_bundle(path: Path, *, fresh: bool = False) -> Bundle:
@@ -59,17 +67,18 @@ def load_bundle(path: Path, *, fresh: bool = False) -> Bundle:
     Raises BundleError, naming file and field, for whatever is missing, damaged or foreign.
     """
     manifest = read_manifest(path)
+    require_consistent(path, manifest)
     cache = ChecksumCache(path)
     for name, entry in manifest.files.items():
         _check_file(path / name, entry)
-        found = sha256_file(path / name) if fresh else cache.sha256(name)
-        if found != entry.sha256:
+        whole = sha256_file(path / name) == entry.sha256 if fresh else cache.matches(name, entry)
+        if not whole:
             raise BundleError("checksum differs from the manifest", path=str(path / name))
     cache.save()
     bundle = Bundle(path, manifest)
     _check_parts(bundle)
-    if fresh:
-        check_tokenizer(bundle)
+    bundle.chat_template()
+    check_tokenizer(bundle)
     return bundle
 
 
@@ -98,9 +107,14 @@ def check_tokenizer(bundle: Bundle) -> None:
         model = json.loads(bundle.tokenizer_path.read_text(encoding="utf-8"))["model"]
         ids: dict[str, int] = model["vocab"]
         merges = [(left, right) for left, right in model["merges"]]
-    except (OSError, ValueError, KeyError, TypeError) as broken:
+        vocabulary = sorted(ids, key=ids.__getitem__)
+        found = tokenizer_fingerprint(vocabulary, merges)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as broken:
         raise BundleError(f"is not a BPE tokenizer: {broken!r}", path=path) from broken
-    vocabulary = sorted(ids, key=ids.__getitem__)
-    if tokenizer_fingerprint(vocabulary, merges) != bundle.fingerprint:
+    if len(vocabulary) != bundle.manifest.geometry.vocabulary:
+        message = f"has {len(vocabulary)} tokens, geometry.vocabulary of the manifest says"
+        message = f"{message} {bundle.manifest.geometry.vocabulary}"
+        raise BundleError(message, path=path, field="model.vocab")
+    if found != bundle.fingerprint:
         field = "tokenizer_fingerprint"
         raise BundleError("vocabulary or merges differ from the manifest", path=path, field=field)

@@ -6,6 +6,8 @@ import hashlib
 import json
 from pathlib import Path
 
+from engines.bundle.manifest import FileEntry
+
 CACHE_FILE = ".verified.json"
 
 
@@ -28,14 +30,15 @@ class ChecksumCache:
         self._known = _read_cache(bundle / CACHE_FILE)
         self._changed = False
 
-    def sha256(self, name: str) -> str:
+    def matches(self, name: str, entry: FileEntry) -> bool:
+        """Whether a file has the checksum of its entry; a mismatch is never taken from memory."""
         path = self._bundle / name
         facts = path.stat()
         key = f"{name}:{facts.st_size}:{facts.st_mtime_ns}:{facts.st_ino}"
-        if key not in self._known:
+        if self._known.get(key) != entry.sha256:
             self._known[key] = sha256_file(path)
             self._changed = True
-        return self._known[key]
+        return self._known[key] == entry.sha256
 
     def save(self) -> None:
         if not self._changed:
@@ -49,6 +52,6 @@ class ChecksumCache:
 def _read_cache(path: Path) -> dict[str, str]:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return known if isinstance(known, dict) else {}

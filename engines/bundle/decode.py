@@ -61,10 +61,17 @@ def _items(hint: Any, value: object, field: str) -> tuple[object, ...]:
 
 def _scalar(hint: type, value: object, field: str) -> object:
     if hint is float and type(value) is int:
-        return float(value)
+        return _float(value, field)
     if type(value) is not hint:
         raise MisfitError(field, f"must be {hint.__name__}, not {type(value).__name__}")
     return value
+
+
+def _float(value: int, field: str) -> float:
+    try:
+        return float(value)
+    except OverflowError as large:
+        raise MisfitError(field, "is too large") from large
 
 
 def _mapping(value: object, field: str) -> Mapping[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -47,6 +48,7 @@ class Geometry:
             return f"{self.query_heads} query heads do not divide among {self.kv_heads} kv heads"
         if self.head_width % 2:
             return f"head width {self.head_width} is odd, rotary embedding needs pairs"
-        if self.rope_theta <= 0 or self.norm_epsilon <= 0:
-            return "rope_theta and norm_epsilon must be positive"
+        for name, value in (("rope_theta", self.rope_theta), ("norm_epsilon", self.norm_epsilon)):
+            if not (math.isfinite(value) and value > 0):
+                return f"{name} must be finite and positive, not {value}"
         return None

@@ -115,7 +115,7 @@ def _read_json(path: Path) -> dict[str, object]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as missing:
         raise BundleError("is missing: no bundle was completed here", path=str(path)) from missing
-    except (OSError, ValueError) as broken:
+    except (OSError, ValueError, RecursionError) as broken:
         raise BundleError(f"cannot be read: {broken}", path=str(path)) from broken
     if not isinstance(document, dict):
         raise BundleError("must hold a JSON object", path=str(path))

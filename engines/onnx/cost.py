@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import time
@@ -39,7 +40,7 @@ def cost_curve(bundle: Bundle, decoder: Decoder) -> CostCurve:
     key = measurement_key(bundle, decoder.threads)
     lanes = tuple(count for count in LANES if count <= decoder.max_slots)
     path = bundle.path / COST_FILE
-    known = _points(_read(path).get(key, {}))
+    known = _points(_read(path).get(key))
     complete = all((count, rows) in known for count in lanes for rows in ROWS)
     if not complete or was_disturbed(known, measure_points(decoder, (1,), _GLANCE)):
         known = known | best_of(known, measure_points(decoder, lanes))
@@ -99,9 +100,21 @@ def _input(slot: int, start: int, rows: int, wanted: int | None = None) -> LaneI
     return LaneInput(slot, start, tokens, rows if wanted is None else wanted)
 
 
-def _points(known: dict[str, float]) -> Points:
-    parted = ((name.partition("x"), cost) for name, cost in known.items())
-    return {(int(lanes), int(rows)): cost for (lanes, _, rows), cost in parted}
+def _points(known: object) -> Points:
+    """Read remembered measurements; one damaged value spoils them all."""
+    if not isinstance(known, dict):
+        return {}
+    try:
+        points = {_point(name): float(cost) for name, cost in known.items()}
+    except (ValueError, TypeError, OverflowError):
+        return {}
+    sound = all(min(point) > 0 and 0 < cost < math.inf for point, cost in points.items())
+    return points if sound else {}
+
+
+def _point(name: str) -> tuple[int, int]:
+    lanes, _, rows = name.partition("x")
+    return int(lanes), int(rows)
 
 
 def _processor() -> str:
@@ -113,15 +126,15 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-def _read(path: Path) -> dict[str, dict[str, float]]:
+def _read(path: Path) -> dict[str, object]:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return known if isinstance(known, dict) else {}
 
 
-def _write(path: Path, known: dict[str, dict[str, float]]) -> None:
+def _write(path: Path, known: dict[str, object]) -> None:
     """Remember measurements; a bundle that cannot be written is measured at each start."""
     partial = path.with_name(f"{path.name}.partial")
     try:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import onnxruntime
 
 from engines.bundle.bundle import Bundle
+from engines.bundle.manifest import Tensor
 from service.errors import BundleError
 
 _ERRORS_ONLY = 3
+_TYPES = {"int64": "tensor(int64)", "float32": "tensor(float)"}
 
 
 def open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
     """Load the decoder with a pool of `threads`, the caller's own included.
 
     Raises BundleError when ONNX Runtime refuses the graph, or when its inputs or
-    outputs are not those of the manifest.
+    outputs have not the names, types and shapes of the manifest.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -33,14 +37,19 @@ def open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
     except Exception as refused:
         raise BundleError(f"ONNX Runtime refuses the graph: {refused}", path=path) from refused
     graph = bundle.manifest.graph
-    _compare(path, "graph.inputs", set(graph.inputs), {each.name for each in session.get_inputs()})
-    _compare(
-        path, "graph.outputs", set(graph.outputs), {each.name for each in session.get_outputs()}
-    )
+    _compare(path, "graph.inputs", graph.inputs, session.get_inputs())
+    _compare(path, "graph.outputs", graph.outputs, session.get_outputs())
     return session
 
 
-def _compare(path: str, field: str, declared: set[str], found: set[str]) -> None:
-    if declared != found:
-        names = ", ".join(sorted(declared ^ found))
+def _compare(
+    path: str,
+    field: str,
+    declared: Mapping[str, Tensor],
+    nodes: Sequence[onnxruntime.NodeArg],
+) -> None:
+    found = {each.name: (each.type, tuple(map(str, each.shape))) for each in nodes}
+    wanted = {name: (_TYPES.get(each.dtype), each.shape) for name, each in declared.items()}
+    if wanted != found:
+        names = ", ".join(sorted({name for name, _ in wanted.items() ^ found.items()}))
         raise BundleError(f"graph and manifest disagree on {names}", path=path, field=field)

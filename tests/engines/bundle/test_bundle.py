@@ -1,5 +1,6 @@
 """Loading a bundle: whole, or refused with the file that is not."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import pytest
 
 from engines.bundle.bundle import Bundle, check_tokenizer, load_bundle
 from engines.bundle.checksum import CACHE_FILE
-from engines.bundle.manifest import MANIFEST_FILE, TOKENIZER_FILE
+from engines.bundle.manifest import CHAT_TEMPLATE_FILE, MANIFEST_FILE, TOKENIZER_FILE
 from service.errors import BundleError
 
 WEIGHTS = "decoder.weights"
@@ -123,7 +124,59 @@ def test_tokenizer_with_another_vocabulary_is_refused(path) -> None:
     assert "tokenizer_fingerprint" == caught.value.field
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"model": {"vocab": [], "merges": []}}'])
+def test_remembered_checksum_that_is_damaged_only_costs_time(path) -> None:
+    load_bundle(path)
+    known = json.loads((path / CACHE_FILE).read_text())
+    (path / CACHE_FILE).write_text(json.dumps(dict.fromkeys(known, 7)))
+
+    load_bundle(path)
+
+    assert known == json.loads((path / CACHE_FILE).read_text())
+
+
+def rewrite(path: Path, name: str, content: bytes) -> None:
+    """Replace a file and the manifest's entry for it, as a faulty tool would."""
+    (path / name).write_bytes(content)
+    document = json.loads((path / MANIFEST_FILE).read_text())
+    entry = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    document["files"][name] = entry
+    (path / MANIFEST_FILE).write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("name", [CHAT_TEMPLATE_FILE, TOKENIZER_FILE])
+def test_text_that_is_not_utf8_names_its_file(path, name) -> None:
+    rewrite(path, name, b"\xff\xfe{")
+
+    assert str(path / name) == refused(path).path
+
+
+def test_manifest_that_is_not_utf8_names_its_file(path) -> None:
+    (path / MANIFEST_FILE).write_bytes(b"\xff\xfe{")
+
+    assert str(path / MANIFEST_FILE) == refused(path).path
+
+
+def test_tokenizer_with_fewer_tokens_than_the_model_is_refused(path) -> None:
+    tokenizer = json.loads((path / TOKENIZER_FILE).read_text())
+    del tokenizer["model"]["vocab"]["er"]
+    rewrite(path, TOKENIZER_FILE, json.dumps(tokenizer).encode())
+
+    error = refused(path)
+
+    assert (str(path / TOKENIZER_FILE), "model.vocab") == (error.path, error.field)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"model": {"vocab": [], "merges": []}}',
+        '{"model": {"vocab": {"a": 1, "b": "2"}, "merges": []}}',
+        '{"model": {"vocab": {"a": 1}, "merges": [[1, 2]]}}',
+    ],
+)
 def test_tokenizer_that_is_no_bpe_is_refused(path, text) -> None:
     bundle = load_bundle(path)
     (path / TOKENIZER_FILE).write_text(text)

@@ -34,6 +34,7 @@ def test_decode_of_a_fitting_document_builds_every_level() -> None:
     [
         ({"ratio": "2"}, "ratio"),
         ({"ratio": True}, "ratio"),
+        ({"ratio": 10**400}, "ratio"),
         ({"items": {}}, "items"),
         ({"items": [{"size": 1, "name": "a"}, {"size": "1", "name": "b"}]}, "items[1].size"),
         ({"items": [{"size": True, "name": "a"}]}, "items[0].size"),

@@ -34,7 +34,7 @@ def test_manifest_that_is_absent_is_refused(tmp_path) -> None:
         read_manifest(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "\x00"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "\x00", "[" * 100_000])
 def test_manifest_that_is_no_json_object_is_refused(tmp_path, text) -> None:
     assert refusal(tmp_path, text).field is None
 
@@ -60,7 +60,15 @@ def test_manifest_with_a_wrong_type_names_the_field(tmp_path, document) -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("layers", 0), ("kv_heads", 3), ("head_width", 15), ("rope_theta", 0.0)],
+    [
+        ("layers", 0),
+        ("kv_heads", 3),
+        ("head_width", 15),
+        ("rope_theta", 0.0),
+        ("rope_theta", float("nan")),
+        ("rope_theta", float("inf")),
+        ("norm_epsilon", float("-inf")),
+    ],
 )
 def test_manifest_with_impossible_geometry_is_refused(tmp_path, document, field, value) -> None:
     document["geometry"][field] = value

@@ -75,6 +75,35 @@ def test_curve_survives_a_broken_memory(bundle, decoder, text) -> None:
     assert 0 < cost_curve(bundle, decoder).milliseconds(1, 1)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        [],
+        "text",
+        {"1x1": "fast"},
+        {"1x1": None},
+        {"one": 1.0},
+        {"1x1": 0},
+        {"1x1": -1.0},
+        {"0x1": 1.0},
+        {"1x1": float("nan")},
+        {"1x1": float("inf")},
+        {"1x1": 10**400},
+    ],
+)
+def test_curve_of_damaged_values_is_measured_anew(bundle, decoder, damage) -> None:
+    cost_curve(bundle, decoder)
+    ((key, known),) = json.loads((bundle.path / COST_FILE).read_text()).items()
+    damaged = known | damage if isinstance(damage, dict) else damage
+    (bundle.path / COST_FILE).write_text(json.dumps({key: damaged}))
+
+    curve = cost_curve(bundle, decoder)
+
+    written = json.loads((bundle.path / COST_FILE).read_text())[key]
+    assert 0 < curve.milliseconds(1, 1) < 1e5
+    assert set(known) == set(written)
+
+
 def test_curve_is_measured_where_nothing_can_be_written(bundle, decoder) -> None:
     (bundle.path / COST_FILE).mkdir()
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engines.bundle.bundle import Bundle
+from engines.bundle.manifest import Tensor
 from engines.onnx.session import open_session
 from service.errors import BundleError
 
@@ -36,3 +37,17 @@ def test_session_that_differs_from_the_manifest_is_refused(tiny_bundle, side) ->
         open_session(Bundle(tiny_bundle.path, manifest), 2)
 
     assert f"graph.{side}" == caught.value.field
+
+
+@pytest.mark.parametrize(
+    "tensor", [Tensor("float32", ("B", "2", "T", "32")), Tensor("int64", ("B", "2", "T", "16"))]
+)
+def test_session_with_another_shape_or_type_is_refused(tiny_bundle, tensor) -> None:
+    graph = tiny_bundle.manifest.graph
+    inputs = graph.inputs | {"past_key_1": tensor}
+    manifest = replace(tiny_bundle.manifest, graph=replace(graph, inputs=inputs))
+
+    with pytest.raises(BundleError, match="disagree on past_key_1") as caught:
+        open_session(Bundle(tiny_bundle.path, manifest), 2)
+
+    assert str(tiny_bundle.graph_path) == caught.value.path
