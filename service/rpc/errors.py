@@ -167,7 +167,7 @@ def _rooted(violations: Iterable[FieldViolation], root: str | None) -> list[Fiel
 
 
 def _bad_request(violations: list[FieldViolation]) -> error_details_pb2.BadRequest:
-    """Name every violation, or as many as fit a trailer and how many more there are."""
+    """Name every violation, or as many as fit a trailer and how many more were found."""
     size = 0
 
     def fits(violation: FieldViolation) -> bool:
@@ -178,7 +178,8 @@ def _bad_request(violations: list[FieldViolation]) -> error_details_pb2.BadReque
     named = list(takewhile(fits, violations))
     omitted = len(violations) - len(named)
     if omitted:
-        named.append(FieldViolation(violations[len(named)].field, f"and {omitted} more like it"))
+        more = f"and at least {omitted} more like it"
+        named.append(FieldViolation(violations[len(named)].field, more))
     wire = error_details_pb2.BadRequest.FieldViolation
     return error_details_pb2.BadRequest(
         field_violations=[wire(field=v.field, description=v.description) for v in named]

@@ -20,7 +20,7 @@ from outrider.v1.generation_service_pb2 import (
 )
 from service.errors import FieldViolation, InvalidRequest, UnsupportedField
 from service.rpc.rules import RULES, UNSERVED
-from service.rpc.validation import validate
+from service.rpc.validation import MAX_FINDINGS, validate
 from service.text.stops import MAX_STOPS
 
 Settings = settings_pb2.GenerationSettings
@@ -256,3 +256,21 @@ def test_field_of_a_newer_contract_is_refused_by_number():
         validate(CompleteRequest(generation=message))
     description = "is a field that this server does not know"
     assert (FieldViolation("generation.settings[2047]", description),) == caught.value.violations
+
+
+def test_many_unknown_fields_are_told_by_their_size():
+    """Naming a megabyte of them would take seconds."""
+    unknown = b"\xa0\x06\x01" * 10_000
+    told = {"CompleteRequest": "holds 30000 bytes of fields that this server does not know"}
+    assert told == violations(CompleteRequest.FromString(unknown))
+
+    nested = StreamGenerateRequest(generation=generation())
+    nested.generation.MergeFromString(unknown)
+    assert ["StreamGenerateRequest"] == [*violations(nested)]
+
+
+def test_findings_end_at_their_bound():
+    message = CompleteRequest.FromString(b"\xa0\x06\x01" * 300)
+    with pytest.raises(UnsupportedField) as caught:
+        validate(message)
+    assert MAX_FINDINGS == len(caught.value.violations)
