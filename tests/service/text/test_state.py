@@ -146,6 +146,17 @@ def test_stop_token_counts_before_a_stop_in_its_own_text(output):
     assert MatchedStop(1, token_id=0) == state.push_token(0)
 
 
+@pytest.mark.parametrize(
+    ("stops", "first"),
+    [(["cd", "b"], 1), (["c", "bc", "abc"], 2), (["bcd", "c"], 1), (["c", "c"], 0)],
+)
+def test_stop_that_is_complete_first_counts_then_the_longest_then_the_first(output, stops, first):
+    """As the contract says of `GenerationSettings.stops`."""
+    state = output([b"abcd"], *(Stop(text=stop) for stop in stops))
+
+    assert MatchedStop(first, text=stops[first]) == state.push_token(0)
+
+
 @pytest.mark.parametrize(("include_stop", "text"), [(False, "a"), (True, "a<|end|>")])
 def test_stop_text_that_names_a_special_token_matches_it(output, include_stop, text):
     """B20: the token adds no text, yet the stop is not silently dead."""

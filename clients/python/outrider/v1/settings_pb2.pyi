@@ -247,8 +247,9 @@ class GenerationSettings(_message.Message):
 
     @_builtins.property
     def stops(self) -> _containers.RepeatedCompositeFieldContainer[Global___Stop]:
-        """What ends the output, beside the end-of-sequence token. The earliest match counts, then the
-        order of this list. An empty text is refused.
+        """What ends the output, beside the end-of-sequence token. The match that is complete first
+        counts: a token id before any text in its token, and of texts that end at one place the longest,
+        then the order of this list. An empty text is refused.
         """
 
     @_builtins.property
