@@ -30,7 +30,7 @@ def decoder_of(model: LoadedModel) -> Decoder:
 
 def chat(model: LoadedModel, text: str) -> Tokens:
     """Return the tokens of a conversation of one user turn."""
-    rendered = model.text.render((ChatMessage("user", text),))
+    rendered = model.text.render((ChatMessage("user", text),), max_characters=model.max_characters)
     return model.text.encode_rendered(rendered)
 
 

@@ -64,6 +64,11 @@ class LoadedModel:
         """Return how many token ids mean something; the target's rows may be padded."""
         return min(self.text.vocabulary_size, self.target.limits.vocabulary_size)
 
+    @property
+    def max_characters(self) -> int:
+        """Return the length of text that is worked on: no window holds the tokens of more."""
+        return self.target.limits.max_context * self.text.tokenizer.longest_token
+
 
 class ModelRegistry:
     """Finds models by name or alias; the first one is the default.

@@ -160,7 +160,8 @@ def _bounds(model: LoadedModel, request: GenerationRequest) -> Iterator[FieldVio
     window, widest = request.max_context, model.target.limits.max_context
     if window is not None and not 1 <= window <= widest:
         yield FieldViolation("settings.max_context", f"must be 1 to {widest}, got {window}")
-    yield from _hopeless_text(model, request)
+    if isinstance(request.prompt, TextPrompt):
+        yield from _hopeless(model, request.prompt, request.prompt.text)
 
 
 def _outside(vocabulary: int, path: str, tokens: Tokens) -> Iterator[FieldViolation]:
@@ -170,12 +171,11 @@ def _outside(vocabulary: int, path: str, tokens: Tokens) -> Iterator[FieldViolat
             yield FieldViolation(path.format(index), description)
 
 
-def _hopeless_text(model: LoadedModel, request: GenerationRequest) -> Iterator[FieldViolation]:
+def _hopeless(model: LoadedModel, prompt: Prompt, text: str) -> Iterator[FieldViolation]:
     """Yield a refusal of a text that cannot fit, before seconds are spent on its tokens."""
-    if isinstance(request.prompt, TextPrompt):
-        least = model.text.tokenizer.least_tokens(request.prompt.text)
-        if least >= model.target.limits.max_context:
-            yield _too_long("text", f"at least {least}", model.target.limits.max_context)
+    least, window = model.text.tokenizer.least_tokens(text), model.target.limits.max_context
+    if least >= window:
+        yield _too_long(_prompt_field(prompt), f"at least {least}", window)
 
 
 def _tokenise(model: LoadedModel, prompt: Prompt) -> Tokens:
@@ -185,7 +185,9 @@ def _tokenise(model: LoadedModel, prompt: Prompt) -> Tokens:
         case TextPrompt(text):
             return model.text.encode(text, add_special_tokens=False)
         case ChatPrompt(messages):
-            return model.text.encode_rendered(model.text.render(messages))
+            rendered = model.text.render(messages, max_characters=model.max_characters)
+            _refuse(_hopeless(model, prompt, rendered))
+            return model.text.encode_rendered(rendered)
 
 
 def _prompt_violations(prompt: Prompt, length: int, max_context: int) -> Iterator[FieldViolation]:

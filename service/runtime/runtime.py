@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from service.errors import Draining, NoSuchRequest, Starting
+from service.errors import Draining, FieldViolation, InvalidRequest, NoSuchRequest, Starting
 from service.runtime.generation import Generation
 from service.runtime.live import LiveRequests, Reservation
 from service.runtime.models import LoadedModel, ModelRegistry
@@ -200,8 +200,14 @@ class Runtime:
     async def tokenize(
         self, model: str, text: str, *, add_special_tokens: bool
     ) -> tuple[Tokens, str]:
-        """Return a text's tokens and its characters that they lack, computed off the event loop."""
-        side = self.model(model).text
+        """Return a text's tokens and its characters that they lack, computed off the event loop.
+
+        Raises:
+            InvalidRequest: the text is longer than the model's `max_characters`.
+        """
+        found = self.model(model)
+        side = found.text
+        _require_at_most(found.max_characters, "text", "characters", len(text))
 
         def encode() -> tuple[Tokens, str]:
             tokens = side.encode(text, add_special_tokens=add_special_tokens)
@@ -213,9 +219,11 @@ class Runtime:
         """Return the text of tokens, computed off the event loop.
 
         Raises:
-            InvalidRequest: some ids are no tokens.
+            InvalidRequest: some ids are no tokens, or they are more than the model's window holds.
         """
-        decode = self.model(model).text.decode
+        found = self.model(model)
+        _require_at_most(found.target.limits.max_context, "token_ids", "tokens", len(tokens))
+        decode = found.text.decode
         return await self._in_executor(
             partial(decode, tokens, skip_special_tokens=skip_special_tokens)
         )
@@ -227,12 +235,14 @@ class Runtime:
 
         Raises:
             NoChatTemplate: the model has none.
-            InvalidRequest: the template refuses the conversation.
+            InvalidRequest: the template refuses the conversation, or it or its prompt is
+                longer than the model's `max_characters`.
         """
-        text = self.model(model).text
+        found = self.model(model)
+        text = found.text
 
         def render() -> tuple[str, Tokens]:
-            rendered = text.render(messages)
+            rendered = text.render(messages, max_characters=found.max_characters)
             return rendered, text.encode_rendered(rendered)
 
         return await self._in_executor(render)
@@ -245,3 +255,9 @@ class Runtime:
 
     async def _in_executor(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def _require_at_most(most: int, field: str, unit: str, length: int) -> None:
+    if length > most:
+        description = f"must hold at most {most} {unit}, got {length}"
+        raise InvalidRequest(FieldViolation(field, description))

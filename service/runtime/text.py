@@ -9,7 +9,7 @@ from service.errors import NoChatTemplate
 from service.runtime.request import ChatMessage, Stop
 from service.speculation.contract import Tokens
 from service.speculation.publication import TextState
-from service.text.chat import ChatTemplate
+from service.text.chat import ChatLimits, ChatTemplate
 from service.text.state import GeneratedText, TextRules
 from service.text.stops import compile_stops
 from service.text.tokenizer import Tokenizer
@@ -49,16 +49,16 @@ class ModelText:
         """
         return self.tokenizer.decode(tokens, skip_special=skip_special_tokens)
 
-    def render(self, messages: Sequence[ChatMessage]) -> str:
+    def render(self, messages: Sequence[ChatMessage], *, max_characters: int) -> str:
         """Return the prompt of a conversation.
 
         Raises:
             NoChatTemplate: the model has none.
-            InvalidRequest: the template refuses the conversation.
+            InvalidRequest: the template refuses the conversation, or it or its prompt is longer.
         """
         if self.template is None:
             raise NoChatTemplate(self.model)
-        return self.template.render(messages)
+        return self.template.render(messages, limits=ChatLimits(max_characters=max_characters))
 
     def encode_rendered(self, text: str) -> Tokens:
         """Return the tokens of a rendered conversation, special tokens parsed."""

@@ -125,6 +125,32 @@ async def test_text_becomes_tokens_and_text_again():
     assert text == back.text
 
 
+async def refusal(call, request) -> str:
+    with pytest.raises(aio.AioRpcError) as caught:
+        await call(request)
+    assert grpc.StatusCode.INVALID_ARGUMENT == caught.value.code()
+    return caught.value.details()
+
+
+async def test_work_on_text_is_bounded_by_the_models_window():
+    """Each of them says the bound and what was sent; the bound itself is served."""
+    model = loaded()
+    window, most = model.target.limits.max_context, model.max_characters
+    turn = chat_pb2.ChatMessage(role="user", content="x" * most)
+    async with served(model) as server:
+        models = server.models
+        whole = await models.Tokenize(TokenizeRequest(text="x" * most))
+        text = await refusal(models.Tokenize, TokenizeRequest(text="x" * (most + 1)))
+        tokens = await refusal(models.Detokenize, DetokenizeRequest(token_ids=[65] * (window + 1)))
+        chat = await refusal(
+            models.RenderChat, RenderChatRequest(chat=chat_pb2.Chat(messages=[turn]))
+        )
+    assert most == len(whole.token_ids)
+    assert f"text: must hold at most {most} characters, got {most + 1}" == text
+    assert f"token_ids: must hold at most {window} tokens, got {window + 1}" == tokens
+    assert f"chat.messages: at most {most} characters, got {most + 4}" == chat
+
+
 def without_a_byte() -> LoadedModel:
     """A model whose vocabulary lacks the symbol of byte 4."""
     document = json.loads(tokenizer_json())

@@ -17,6 +17,7 @@ from service.runtime.request import (
 )
 from service.runtime.text import ModelText
 from service.speculation.observer import LifecycleStage
+from service.text.chat import ChatTemplate
 from tests.service.runtime.doubles import EOS, TOKENIZER, loaded_model, loaded_proposer, request
 
 MODEL = loaded_model()
@@ -74,6 +75,32 @@ def test_text_that_cannot_fit_is_refused_before_it_is_tokenised():
     description = refused(request("x" * 10_000))["text"]
     assert "at least" in description
     assert "128" in description
+
+
+def never_encoded(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("the text was tokenised")
+
+    monkeypatch.setattr(type(TOKENIZER), "encode_text", refuse)
+    monkeypatch.setattr(type(TOKENIZER), "encode_markup", refuse)
+
+
+def test_chat_that_cannot_fit_is_refused_before_it_is_rendered_or_tokenised(monkeypatch):
+    never_encoded(monkeypatch)
+    most = MODEL.max_characters
+    turn = ChatMessage("user", "x" * most)
+    description = refused(request(prompt=ChatPrompt((turn,))))["chat.messages"]
+    assert f"at most {most} characters, got {most + len('user')}" == description
+
+
+def test_rendered_chat_that_cannot_fit_is_refused_before_it_is_tokenised(monkeypatch):
+    """Its messages are within the bound, and the template adds to them."""
+    never_encoded(monkeypatch)
+    turn = ChatMessage("user", "x" * (MODEL.max_characters - 64))
+    longer = ChatTemplate("{{ messages[0].content }}{{ 'y' * 64 }}", path="scripted")
+    model = loaded_model(text=ModelText("longer", TOKENIZER, longer))
+    description = refused(request(prompt=ChatPrompt((turn,))), model)["chat"]
+    assert "has at least 128 tokens and leaves no room for output in 128" == description
 
 
 def test_own_window_narrows_the_context():

@@ -1,4 +1,6 @@
 import json
+import sys
+import threading
 
 import pytest
 from hypothesis import given
@@ -55,6 +57,32 @@ def test_encode_refuses_a_lone_surrogate_by_its_place(tokenizer, encode):
     assert (FieldViolation("prompt", "character 2 is a lone surrogate"),) == (
         refused.value.violations
     )
+
+
+def test_encode_lets_other_threads_run(tokenizer):
+    """With no forced switches, another thread runs only where the interpreter's lock is released.
+
+    The main thread would otherwise hold it from `start` to the end of the call.
+    """
+    text, start, ran = "hi hello " * 30_000, threading.Lock(), threading.Event()
+    start.acquire()
+
+    def run():
+        with start:
+            ran.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1000.0)
+    try:
+        start.release()
+        tokenizer.encode_markup(text)
+        seen = ran.is_set()
+    finally:
+        sys.setswitchinterval(usual)
+    thread.join()
+    assert seen
 
 
 def test_decode_leaves_special_tokens_out_unless_asked(tokenizer):

@@ -292,7 +292,9 @@ class TokenizeRequest(_message.Message):
     model: _builtins.str
     """The model."""
     text: _builtins.str
-    """The text."""
+    """The text: at most as many characters as the model's `max_context` tokens can spell, which is that
+    number times the bytes of its longest token.
+    """
     add_special_tokens: _builtins.bool
     """Whether to add the tokens that the model wants around a text. A prompt of plain text gets none
     of them. Absent: true.
@@ -359,7 +361,7 @@ class DetokenizeRequest(_message.Message):
     """Whether to leave special tokens out. Absent: true."""
     @_builtins.property
     def token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The tokens."""
+        """The tokens, at most the model's `max_context` of them."""
 
     def __init__(
         self,
@@ -412,7 +414,7 @@ class RenderChatRequest(_message.Message):
     """The model. Without a chat template: FAILED_PRECONDITION."""
     @_builtins.property
     def chat(self) -> _chat_pb2.Chat:
-        """The conversation."""
+        """The conversation. It and its prompt may have as many characters as `TokenizeRequest.text`."""
 
     def __init__(
         self,
