@@ -300,12 +300,10 @@ def inspect_bundle(path: Path | None) -> Description:
         BundleError: the bundle is missing, damaged or foreign.
     """
     from engines.build.default_model import default_bundle_path
-    from engines.bundle.bundle import check_tokenizer, load_bundle
+    from engines.bundle.bundle import load_bundle
     from engines.bundle.describe import describe
 
-    bundle = load_bundle(path or default_bundle_path(), fresh=True)
-    check_tokenizer(bundle)
-    return describe(bundle)
+    return describe(load_bundle(path or default_bundle_path(), fresh=True))
 
 
 if __name__ == "__main__":

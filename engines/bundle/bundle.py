@@ -70,9 +70,12 @@ def load_bundle(path: Path, *, fresh: bool = False) -> Bundle:
     require_consistent(path, manifest)
     cache = ChecksumCache(path)
     for name, entry in manifest.files.items():
-        _check_file(path / name, entry)
-        whole = sha256_file(path / name) == entry.sha256 if fresh else cache.matches(name, entry)
-        if not whole:
+        try:
+            _check_file(path / name, entry)
+            found = sha256_file(path / name) if fresh else cache.sha256(name, entry.sha256)
+        except OSError as failed:
+            raise BundleError(f"cannot be read: {failed}", path=str(path / name)) from failed
+        if found != entry.sha256:
             raise BundleError("checksum differs from the manifest", path=str(path / name))
     cache.save()
     bundle = Bundle(path, manifest)

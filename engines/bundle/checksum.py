@@ -6,8 +6,6 @@ import hashlib
 import json
 from pathlib import Path
 
-from engines.bundle.manifest import FileEntry
-
 CACHE_FILE = ".verified.json"
 
 
@@ -30,15 +28,15 @@ class ChecksumCache:
         self._known = _read_cache(bundle / CACHE_FILE)
         self._changed = False
 
-    def matches(self, name: str, entry: FileEntry) -> bool:
-        """Whether a file has the checksum of its entry; a mismatch is never taken from memory."""
+    def sha256(self, name: str, expected: str) -> str:
+        """Return a file's checksum; one that is not the expected is never taken from memory."""
         path = self._bundle / name
         facts = path.stat()
         key = f"{name}:{facts.st_size}:{facts.st_mtime_ns}:{facts.st_ino}"
-        if self._known.get(key) != entry.sha256:
+        if self._known.get(key) != expected:
             self._known[key] = sha256_file(path)
             self._changed = True
-        return self._known[key] == entry.sha256
+        return self._known[key]
 
     def save(self) -> None:
         if not self._changed:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.bundle.geometry import Geometry
+from service.errors import EngineError
 
 Floats = NDArray[np.float32]
 
@@ -35,6 +36,13 @@ def capacity_for(columns: int) -> int:
     return max(MIN_CAPACITY, -(-columns // step) * step)
 
 
+def _reserve(size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as refused:
+        raise EngineError(f"{size} bytes of cache cannot be reserved: {refused}") from refused
+
+
 class KvCaches:
     """The caches of `rows` lanes; `arrays[2 * i]` are layer i's keys, `[2 * i + 1]` its values.
 
@@ -42,6 +50,8 @@ class KvCaches:
     replaced when the capacity changes: pointers hold only until then. Columns
     that no lane wrote are zero or stale, never NaN: weight zero times NaN would
     be NaN.
+
+    Raises EngineError where the address space for the maximum cannot be had.
     """
 
     def __init__(self, geometry: Geometry, rows: int, max_capacity: int) -> None:
@@ -49,10 +59,7 @@ class KvCaches:
         self._rows = rows
         self._blocks = rows * geometry.kv_heads
         floats = self._blocks * max_capacity * geometry.head_width
-        self._maps = [
-            mmap.mmap(-1, floats * _FLOAT_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            for _ in range(2 * geometry.layers)
-        ]
+        self._maps = [_reserve(floats * _FLOAT_BYTES) for _ in range(2 * geometry.layers)]
         self._flat = [np.frombuffer(each, np.float32) for each in self._maps]
         self.capacity = MIN_CAPACITY
         self.arrays = self._views()

@@ -19,7 +19,7 @@ def read_generation_defaults(path: Path) -> GenerationOverrides:
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as broken:
+    except (OSError, ValueError, RecursionError) as broken:
         raise BundleError(f"cannot be read: {broken}", path=str(path)) from broken
     if not isinstance(document, dict):
         raise BundleError("must hold a JSON object", path=str(path))

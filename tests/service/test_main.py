@@ -1,5 +1,6 @@
 """The composition: settings and bundles in, loaded models out, and what is refused on the way."""
 
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -8,6 +9,7 @@ import pytest
 from google.protobuf import json_format
 
 from engines.build.synthetic import build_tiny_bundle
+from engines.bundle.fingerprint import tokenizer_fingerprint
 from outrider.v1 import generation_service_pb2
 from service.__main__ import build_model, inspect_bundle, load_models
 from service.commands.engines import BuildRequest
@@ -143,12 +145,25 @@ def test_damaged_bundle_names_the_file(tiny, tmp_path):
     assert str(tmp_path / "tokenizer.json") == error.value.path
 
 
+def drop_a_merge(bundle):
+    """Make a whole bundle's tokenizer another one of the same size."""
+    tokenizer = json.loads((bundle / "tokenizer.json").read_text())
+    ids, merges = tokenizer["model"]["vocab"], tokenizer["model"]["merges"]
+    merges.pop()
+    content = json.dumps(tokenizer).encode()
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    entry = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    manifest["files"]["tokenizer.json"] = entry
+    vocabulary = sorted(ids, key=ids.get)
+    manifest["tokenizer_fingerprint"] = tokenizer_fingerprint(vocabulary, merges).hex()
+    (bundle / "tokenizer.json").write_bytes(content)
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+
+
 def test_draft_of_another_tokenizer_is_refused(tiny, tmp_path):
     other = tmp_path / "other"
     build_tiny_bundle(other)
-    manifest = json.loads((other / "manifest.json").read_text())
-    manifest["tokenizer_fingerprint"] = "00" * 32
-    (other / "manifest.json").write_text(json.dumps(manifest))
+    drop_a_merge(other)
 
     with pytest.raises(IncompatibleDraft, match="tokenizer fingerprint"):
         onnx(tiny, draft_bundle=str(other))

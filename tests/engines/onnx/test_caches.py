@@ -5,6 +5,7 @@ import pytest
 
 from engines.build.synthetic import tiny_geometry
 from engines.onnx.caches import KvCaches, capacity_for
+from service.errors import EngineError
 
 GEOMETRY = tiny_geometry(265)
 
@@ -22,6 +23,12 @@ def test_capacity_never_wastes_more_than_an_eighth() -> None:
         capacity = capacity_for(columns)
         assert capacity % 64 == 0
         assert columns <= capacity <= columns + max(64, columns // 8)
+
+
+@pytest.mark.parametrize("capacity", [10**12, 10**30])
+def test_caches_beyond_the_address_space_are_refused(capacity) -> None:
+    with pytest.raises(EngineError, match="cannot be reserved"):
+        KvCaches(GEOMETRY, 3, capacity)
 
 
 def filled() -> KvCaches:

@@ -25,6 +25,7 @@ def test_defaults_keep_what_is_declared_and_leave_the_rest_open(tmp_path):
     ("document", "complaint"),
     [
         ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
         ("[]", "must hold a JSON object"),
         ({"top_k": 1.5}, "top_k: must be int, found 1.5"),
         ({"do_sample": 1}, "do_sample: must be bool, found 1"),
