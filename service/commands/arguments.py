@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import NoReturn
 
+from outrider.calls import MAX_TIMEOUT_SECONDS
 from service.runtime.request import SpeculationMode
 from service.runtime.settings_sources import known_settings
 
@@ -132,6 +133,17 @@ def _add_generate(parser: ArgumentParser) -> None:
     _add_settings(parser)
 
 
+def _seconds(text: str) -> float:
+    """Read a time; the client's bounds hold here, so that a mistake names its flag."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= MAX_TIMEOUT_SECONDS:
+        raise ArgumentTypeError(f"must be 0 to {MAX_TIMEOUT_SECONDS:.0f} seconds, got {text!r}")
+    return seconds
+
+
 def _add_generation(parser: ArgumentParser) -> None:
     for flag, kind, text in (
         ("--max-tokens", int, "most tokens to generate"),
@@ -141,7 +153,7 @@ def _add_generation(parser: ArgumentParser) -> None:
         ("--min-p", float, "keep tokens with this share of the likeliest one's probability"),
         ("--repetition-penalty", float, "above 1 discourages repetition"),
         ("--seed", int, "makes sampling repeatable"),
-        ("--timeout", float, "seconds until the request is given up"),
+        ("--timeout", _seconds, "seconds until the request is given up"),
         ("--width", int, "most tokens proposed in a round"),
     ):
         parser.add_argument(flag, type=kind, metavar="N", help=text)

@@ -1,6 +1,9 @@
+import math
+
 import pytest
 
 from outrider import Chat, Message, Options
+from outrider.calls import MAX_TIMEOUT_SECONDS, call_timeout
 from outrider.requests import generation_message
 from outrider.v1 import chat_pb2, generation_pb2, settings_pb2
 
@@ -86,3 +89,15 @@ def test_unknown_option_is_a_type_error():
 def test_unknown_mode_is_a_value_error():
     with pytest.raises(ValueError, match="SPECULATION_MODE_MAGIC"):
         generation_message("x", {"speculation": "magic"})
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0, 1e10])
+def test_timeout_that_is_no_time_is_refused(seconds):
+    with pytest.raises(ValueError, match="timeout must be 0 to 31536000 seconds"):
+        call_timeout({"timeout": seconds})
+
+
+@pytest.mark.parametrize("seconds", [0.0, 2, MAX_TIMEOUT_SECONDS])
+def test_timeout_is_the_deadline_of_the_call(seconds):
+    assert seconds == call_timeout({"timeout": seconds})
+    assert call_timeout({}) is None

@@ -14,6 +14,7 @@ from outrider.calls import (
     CHANNEL_OPTIONS,
     DEFAULT_ADDRESS,
     Messages,
+    call_timeout,
     complete_request,
     detokenize_request,
     events_of,
@@ -115,13 +116,13 @@ class AsyncClient:
         """Generate, and return the whole answer."""
         request = complete_request(prompt, options)
         with named_errors():
-            response = await self.generation.Complete(request, timeout=options.get("timeout"))
+            response = await self.generation.Complete(request, timeout=call_timeout(options))
         return answer_of(response)
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncStream:
         """Generate, and return the events as they come."""
         request = stream_request(prompt, options)
-        return AsyncStream(self.generation.StreamGenerate(request, timeout=options.get("timeout")))
+        return AsyncStream(self.generation.StreamGenerate(request, timeout=call_timeout(options)))
 
     async def chat(self, messages: Messages, **options: Unpack[Options]) -> Answer:
         """Answer a conversation, whole; `stream(Chat(messages))` answers as it goes."""

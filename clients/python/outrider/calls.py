@@ -24,6 +24,20 @@ CHANNEL_OPTIONS = (
     ("grpc.keepalive_timeout_ms", 20_000),
 )
 
+MAX_TIMEOUT_SECONDS = 365 * 86_400.0
+
+
+def call_timeout(options: Options) -> float | None:
+    """Return the deadline of a call in seconds from now, None for no deadline.
+
+    Raises:
+        ValueError: it is no number of seconds from 0 to a year.
+    """
+    seconds = options.get("timeout")
+    if seconds is None or 0.0 <= seconds <= MAX_TIMEOUT_SECONDS:
+        return seconds
+    raise ValueError(f"timeout must be 0 to {MAX_TIMEOUT_SECONDS:.0f} seconds, got {seconds:g}")
+
 
 def complete_request(prompt: Prompt, options: Options) -> CompleteRequest:
     """Return the request of a unary generation."""

@@ -13,6 +13,7 @@ from outrider.calls import (
     CHANNEL_OPTIONS,
     DEFAULT_ADDRESS,
     Messages,
+    call_timeout,
     complete_request,
     detokenize_request,
     events_of,
@@ -110,12 +111,12 @@ class Client:
         """Generate, and return the whole answer."""
         request = complete_request(prompt, options)
         with named_errors():
-            return answer_of(self.generation.Complete(request, timeout=options.get("timeout")))
+            return answer_of(self.generation.Complete(request, timeout=call_timeout(options)))
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream:
         """Generate, and return the events as they come."""
         request = stream_request(prompt, options)
-        return Stream(self.generation.StreamGenerate(request, timeout=options.get("timeout")))
+        return Stream(self.generation.StreamGenerate(request, timeout=call_timeout(options)))
 
     def chat(self, messages: Messages, **options: Unpack[Options]) -> Answer:
         """Answer a conversation, whole; `stream(Chat(messages))` answers as it goes."""

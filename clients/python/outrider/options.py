@@ -34,7 +34,7 @@ class Options(TypedDict, total=False):
 
     The sampling fields mean what `GenerationSettings` of the contract says, and
     the last four what `SpeculationSettings` says. `timeout` is the deadline of
-    the call in seconds. `stop` is a text or a token id, or several.
+    the call in seconds, at most a year. `stop` is a text or a token id, or several.
     """
 
     model: str

@@ -64,6 +64,9 @@ def test_generate_in_json_is_the_same_with_and_without_speculation(server):
     [
         (["--temperature", "-1"], 2, "settings.temperature"),
         (["--seed", "-1"], 2, "out of range"),
+        (["--timeout", "inf"], 2, "argument --timeout: must be 0 to 31536000 seconds, got 'inf'"),
+        (["--timeout", "nan"], 2, "argument --timeout"),
+        (["--timeout", "1e10"], 2, "argument --timeout"),
         (["--name", "other"], 1, "NOT_FOUND: unknown model 'other'"),
         (["--speculation", "eagle3"], 1, "FAILED_PRECONDITION"),
     ],
