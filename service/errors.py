@@ -566,14 +566,15 @@ class InvalidSettings(ServiceError):
         self.description = description
 
 
-class AddressInUse(ServiceError):
+class AddressUnavailable(ServiceError):
     """The listening address cannot be bound."""
 
     status = Status.FAILED_PRECONDITION
 
-    def __init__(self, address: str) -> None:
-        super().__init__(f"cannot listen on {address}: the port is in use or not permitted")
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"cannot listen on {address}: {reason}")
         self.address = address
+        self.reason = reason
 
 
 class BundleError(OutriderError):

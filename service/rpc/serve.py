@@ -24,14 +24,19 @@ async def serve(runtime: Runtime, options: ServerOptions, ready: Callable[[int],
     Args:
         runtime: not started yet; stopped when this returns.
         options: how to listen, and how long to drain.
-        ready: told the bound port once requests are taken.
+        ready: told the bound port once requests are taken; what it raises stops the server.
 
     Raises:
-        AddressInUse: the address cannot be bound; nothing was started.
+        AddressUnavailable: the address cannot be bound; nothing was started.
     """
     server = Server(runtime, options)
     with _signals() as signals:
-        ready(await server.start())
+        port = await server.start()
+        try:
+            ready(port)
+        except BaseException:
+            await server.drain(0.0)
+            raise
         await signals.get()
         grace = options.drain_grace_seconds
         logger.info("draining calls=%d grace_seconds=%g", server.in_flight, grace)

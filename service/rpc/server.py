@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 from grpc import aio
 from grpc_health.v1 import health, health_pb2_grpc
 
@@ -9,7 +11,7 @@ from outrider.v1 import generation_service_pb2, model_service_pb2, scheduler_ser
 from outrider.v1.generation_service_pb2_grpc import add_GenerationServiceServicer_to_server
 from outrider.v1.model_service_pb2_grpc import add_ModelServiceServicer_to_server
 from outrider.v1.scheduler_service_pb2_grpc import add_SchedulerServiceServicer_to_server
-from service.errors import AddressInUse
+from service.errors import AddressUnavailable
 from service.rpc.calls import CallInterceptor
 from service.rpc.generation_service import GenerationService
 from service.rpc.health import Health
@@ -55,7 +57,7 @@ class Server:
         Health answers from the first moment, and says serving when it is true.
 
         Raises:
-            AddressInUse: the address cannot be bound; nothing was started.
+            AddressUnavailable: the address cannot be bound; nothing was started.
         """
         await self._health.set_serving(serving=False)
         port = self._bind()
@@ -79,7 +81,8 @@ class Server:
         try:
             return self._server.add_insecure_port(self._options.address)
         except RuntimeError as error:
-            raise AddressInUse(self._options.address) from error
+            reason = _why_unavailable(self._options.host)
+            raise AddressUnavailable(self._options.address, reason) from error
 
     def _add_services(self) -> None:
         server, limit = self._server, self._options.max_message_bytes
@@ -89,3 +92,12 @@ class Server:
         health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
         if self._options.reflection:
             add_reflection(server, (*SERVICES, health.SERVICE_NAME))
+
+
+def _why_unavailable(host: str) -> str:
+    """Say what kept a host from being listened on: gRPC itself tells only that it failed."""
+    try:
+        socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return "the host cannot be resolved"
+    return "the port is in use or not permitted, or the host is not this machine"

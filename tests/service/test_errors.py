@@ -65,7 +65,7 @@ STATUSES = {
         "IncompatibleDraft",
         "SpeculationUnavailable",
         "NoChatTemplate",
-        "AddressInUse",
+        "AddressUnavailable",
         "BundleError",
     },
 }

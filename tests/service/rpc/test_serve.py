@@ -10,7 +10,7 @@ from grpc import aio
 
 from outrider.v1.generation_service_pb2 import CompleteRequest, StreamGenerateRequest
 from outrider.v1.generation_service_pb2_grpc import GenerationServiceStub
-from service.errors import AddressInUse
+from service.errors import AddressUnavailable
 from service.rpc.options import ServerOptions
 from service.rpc.serve import run, serve
 from service.runtime.models import LoadedModel, ModelRegistry
@@ -81,13 +81,26 @@ def test_address_in_use_starts_nothing():
         with socket.create_server((HOST, 0)) as taken:
             options = ServerOptions(port=taken.getsockname()[1])
             runtime = Runtime(ModelRegistry([loaded()]))
-            with pytest.raises(AddressInUse):
+            with pytest.raises(AddressUnavailable):
                 await serve(runtime, options, ports.append)
             assert not runtime.is_serving
 
     ports: list[int] = []
     run(refused())
     assert not ports
+
+
+def test_server_ends_where_nobody_hears_that_it_is_ready():
+    async def unheard() -> None:
+        def fail(_: int) -> None:
+            raise BrokenPipeError
+
+        runtime = Runtime(ModelRegistry([loaded()]))
+        with pytest.raises(BrokenPipeError):
+            await serve(runtime, ServerOptions(port=0), fail)
+        assert not runtime.is_serving
+
+    run(unheard())
 
 
 def test_loop_is_the_fast_one():

@@ -10,7 +10,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from engines.scripted.fault import Fault, Operation
 from outrider.v1.generation_service_pb2 import CompleteRequest, StreamGenerateRequest
-from service.errors import AddressInUse, OptionOutOfRange
+from service.errors import AddressUnavailable, OptionOutOfRange
 from service.rpc.options import ServerOptions
 from service.rpc.server import SERVICES, Server
 from service.runtime.models import ModelRegistry
@@ -151,11 +151,18 @@ async def test_broken_engine_is_not_serving_and_the_server_stays_up():
     assert "/inside" not in caught.value.details()
 
 
+async def test_host_without_an_address_is_not_taken_for_a_port_in_use():
+    server = Server(Runtime(ModelRegistry([loaded()])), ServerOptions("no.such.invalid", port=0))
+    with pytest.raises(AddressUnavailable) as caught:
+        await server.start()
+    assert "cannot listen on no.such.invalid:0: the host cannot be resolved" == str(caught.value)
+
+
 async def test_port_in_use_is_said():
     async with served() as server:
         options = ServerOptions(port=server.port)
         second = Server(Runtime(ModelRegistry([loaded()])), options)
-        with pytest.raises(AddressInUse, match=f"{HOST}:{server.port}"):
+        with pytest.raises(AddressUnavailable, match=f"{HOST}:{server.port}"):
             await second.start()
         assert Status.SERVING == await health(server)
 
