@@ -51,7 +51,11 @@ def _read_list(given: object) -> tuple[str, ...]:
     parts = given.split(",") if isinstance(given, str) else given
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise MalformedValueError(f"must be a list of texts, got {given!r}")
-    return tuple(part.strip() for part in parts if part.strip())
+    named = tuple(part.strip() for part in parts if part.strip())
+    # An empty part of a text is a stray comma; one of a list was meant to say something.
+    if isinstance(given, list) and len(named) < len(parts):
+        raise MalformedValueError(f"must be texts that are not empty, got {given!r}")
+    return named
 
 
 def _read_choice(given: object, kind: type[Enum]) -> Enum:
