@@ -44,11 +44,21 @@ def generate(arguments: Namespace, engines: Engines) -> None:
 
 
 def _prompt(arguments: Namespace) -> Prompt:
-    text = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
+    text = _standard_input() if arguments.prompt == "-" else arguments.prompt
     if arguments.raw:
         return cast("str", text)
     system = [] if arguments.system is None else [Message("system", arguments.system)]
     return Chat([*system, Message("user", text)])
+
+
+def _standard_input() -> str:
+    # Python has no such stream where the process was started with it closed.
+    if cast("object", sys.stdin) is None:
+        raise InvalidSettings("prompt -", "standard input is closed")
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as undecodable:
+        raise InvalidSettings("prompt -", f"standard input: {undecodable}") from undecodable
 
 
 def _options(arguments: Namespace) -> Options:

@@ -30,6 +30,19 @@ def outrider(*argv: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
+def outrider_in_shell(line: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell's line in which `outrider` is the command."""
+    script = f'outrider() {{ "$PYTHON" -m service "$@"; }}; {line}'
+    return subprocess.run(  # noqa: S603 - our own interpreter and source
+        ["/bin/bash", "-c", script],
+        env=environment() | {"PYTHON": sys.executable} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+
+
 class Serving:
     """A server process that takes requests; `address` is where."""
 

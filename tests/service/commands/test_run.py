@@ -48,6 +48,13 @@ def test_interrupt_ends_with_status_130_and_no_traceback(capsys):
     assert "" == capsys.readouterr().err
 
 
+def test_bundle_without_a_name_is_refused_by_its_setting(capsys):
+    """It would otherwise be the default model's."""
+    assert 2 == run(["serve", "--bundle", ""], engines())
+
+    assert "model.bundles" in capsys.readouterr().err
+
+
 def test_metrics_are_refused_by_name(capsys):
     assert 2 == run(["serve", "--set", "metrics.port=9000"], engines())
 
