@@ -96,8 +96,8 @@ MUTANTS = (
     Mutant(
         name="skipped wait",
         path="service/speculation/settlement.py",
-        old="failure = await_completion(pending.submission.completion, options)",
-        new="failure = None",
+        old="failure = await_completion(",
+        new="failure = None and await_completion(",
         killer=_COMMIT_ORDER,
     ),
     Mutant(
