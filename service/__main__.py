@@ -294,7 +294,7 @@ def build_model(request: BuildRequest) -> BuildReport:
 
 
 def inspect_bundle(path: Path | None) -> Description:
-    """Verify every byte of a bundle, and describe it.
+    """Verify every byte of a bundle, open its graph, and describe it.
 
     Raises:
         BundleError: the bundle is missing, damaged or foreign.
@@ -302,8 +302,11 @@ def inspect_bundle(path: Path | None) -> Description:
     from engines.build.default_model import default_bundle_path
     from engines.bundle.bundle import load_bundle
     from engines.bundle.describe import describe
+    from engines.onnx.session import open_session
 
-    return describe(load_bundle(path or default_bundle_path(), fresh=True))
+    bundle = load_bundle(path or default_bundle_path(), fresh=True)
+    open_session(bundle, threads=1)
+    return describe(bundle)
 
 
 if __name__ == "__main__":

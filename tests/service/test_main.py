@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -174,6 +175,34 @@ def test_build_of_a_missing_source_names_it(tmp_path):
         build_model(BuildRequest(tmp_path / "no.gguf", tmp_path / "new", "w8", "tsman"))
 
     assert str(tmp_path / "no.gguf") == error.value.path
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_build_over_a_foreign_directory_names_it(tmp_path, force):
+    source = tmp_path / "model.gguf"
+    source.write_bytes(b"never read as a model")
+    thesis = tmp_path / "thesis"
+    thesis.mkdir()
+    (thesis / "chapter").write_text("years of work")
+
+    with pytest.raises(BundleError) as error:
+        build_model(BuildRequest(source, thesis, "w8", "tsman", force=force))
+
+    assert str(thesis) == error.value.path
+    assert "years of work" == (thesis / "chapter").read_text()
+
+
+def test_inspection_of_a_graph_that_differs_from_the_manifest_names_it(tiny, tmp_path):
+    bundle = tmp_path / "tiny"
+    shutil.copytree(tiny, bundle)
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    manifest["graph"]["inputs"]["ids"]["dtype"] = "int32"
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+
+    with pytest.raises(BundleError) as error:
+        inspect_bundle(bundle)
+
+    assert (str(bundle / "decoder.onnx"), "graph.inputs") == (error.value.path, error.value.field)
 
 
 def test_inspection_verifies_and_describes(tiny):

@@ -69,6 +69,17 @@ def test_build_from_gguf_computes_the_model_in_the_file(tmp_path) -> None:
     assert rows == pytest.approx(np.asarray(expected), abs=2e-4)
 
 
+def test_build_refuses_a_foreign_destination_before_it_reads_the_source(tmp_path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter").write_text("years of work")
+
+    with pytest.raises(BundleError) as caught:
+        build_bundle(tmp_path / "no.gguf", tmp_path / "thesis", EmitOptions(), SilentProgress())
+
+    assert str(tmp_path / "thesis") == caught.value.path
+    assert "years of work" == (tmp_path / "thesis" / "chapter").read_text()
+
+
 def test_build_shows_every_stage_to_its_end(tmp_path) -> None:
     progress = RecordingProgress()
     source = write_tiny_gguf(tmp_path / "tiny.gguf")
