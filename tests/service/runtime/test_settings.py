@@ -130,7 +130,7 @@ def test_malformed_value_is_fatal_and_named_with_its_source(key, text, reason):
         ("[server]\nport = true\n", "server.port", "an integer"),
         ("[server]\nhost = 1\n", "server.host", "a text"),
         ("[model]\nbundles = [1]\n", "model.bundles", "a list of texts"),
-        ("[model]\nbundles = [\"a\", \" \"]\n", "model.bundles", "texts that are not empty"),
+        ('[model]\nbundles = ["a", " "]\n', "model.bundles", "texts that are not empty"),
         ("[server]\nprot = 1\n", "server.prot", "unknown setting"),
         ("[sever]\nport = 1\n", "sever.port", "unknown setting"),
         ("port = 1\n", "port", "unknown setting"),
