@@ -9,7 +9,7 @@ from engines.onnx.passes import LaneInput
 from engines.onnx.target import OnnxTarget
 from service.__main__ import load_models
 from service.runtime.models import LoadedModel
-from service.runtime.request import ChatMessage
+from service.runtime.request import ChatMessage, ChatPrompt
 from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.speculation.contract import Tokens
 
@@ -30,7 +30,9 @@ def decoder_of(model: LoadedModel) -> Decoder:
 
 def chat(model: LoadedModel, text: str) -> Tokens:
     """Return the tokens of a conversation of one user turn."""
-    rendered = model.text.render((ChatMessage("user", text),), max_characters=model.max_characters)
+    rendered = model.text.render(
+        ChatPrompt((ChatMessage("user", text),)), max_characters=model.max_characters
+    )
     return model.text.encode_rendered(rendered)
 
 

@@ -180,14 +180,14 @@ class StochasticZeroTemperature(SettingError):
 class InvalidMirostatTau(SettingError):
     """Mirostat's target surprise is not finite and positive."""
 
-    field = "mirostat_tau"
+    field = "mirostat.tau"
     rule = "must be finite and positive"
 
 
 class InvalidMirostatEta(SettingError):
     """Mirostat's adaptation rate is not finite and positive."""
 
-    field = "mirostat_eta"
+    field = "mirostat.eta"
     rule = "must be finite and positive"
 
 
@@ -238,6 +238,24 @@ class ZeroTokenBudget(SettingError):
 
     field = "max_new_tokens"
     rule = "must be positive when supplied"
+
+
+class SettingOutOfRange(SettingError):
+    """A setting does not satisfy its own rule."""
+
+    def __init__(self, field: str, rule: str, value: object) -> None:
+        self.field = field
+        self.rule = rule
+        super().__init__(value)
+
+
+class ContradictorySettings(SettingError):
+    """A setting contradicts another one, which `rule` names."""
+
+    def __init__(self, field: str, rule: str) -> None:
+        self.field = field
+        self.rule = rule
+        super().__init__()
 
 
 class ZeroInFlightVerifications(SettingError):
@@ -463,6 +481,28 @@ class SpeculationUnavailable(RequestError):
         super().__init__(f"speculation mode {mode} is not available: {reason}")
         self.mode = mode
         self.reason = reason
+
+
+class NothingAllowed(RequestError):
+    """A request's own settings leave no token for a position; `fields` are those settings."""
+
+    status = Status.INVALID_ARGUMENT
+
+    def __init__(self, position: int, fields: tuple[str, ...]) -> None:
+        together = " and ".join(fields)
+        super().__init__(f"{together} allow no token at position {position} of the output")
+        self.position = position
+        self.fields = fields
+
+
+class ConstraintFailed(RequestError):
+    """A constraint could not be followed further, within the limits of its engine."""
+
+    status = Status.INVALID_ARGUMENT
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.field = field
 
 
 class NoChatTemplate(RequestError):

@@ -10,7 +10,7 @@ import numpy as np
 from engines.onnx.logits import Floats
 from engines.onnx.passes import LaneInput
 from service.errors import EngineError
-from service.speculation.contract import Distribution, Sampler, TargetRows
+from service.speculation.contract import Distribution, Sampler, TargetRows, TokenLogprob
 
 
 class OnnxPass:
@@ -59,10 +59,19 @@ class LaneRows:
 
     def distribution(self, row: int, sampler: Sampler) -> Distribution:
         """Process one row; EngineError where the pass computed none, or was released."""
+        return self._held(row).distribution(row, sampler)
+
+    def logprob(self, row: int, sampler: Sampler, token: int, alternatives: int) -> TokenLogprob:
+        return self._held(row).logprob(row, sampler, token, alternatives)
+
+    def raw_logprob(self, row: int, token: int, alternatives: int) -> TokenLogprob:
+        return self._held(row).raw_logprob(row, token, alternatives)
+
+    def _held(self, row: int) -> TargetRows:
         self.owner.require_held()
         if self.computed is None or not 0 <= row < self.count:
             raise EngineError(f"row {row} is none of the {self.count} that the lane asked for")
-        return self.computed.distribution(row, sampler)
+        return self.computed
 
 
 class LogitsPool:

@@ -19,7 +19,6 @@ from engines.onnx.passes import LaneInput
 from engines.sampling.row_sampler import RowSampler
 from engines.sampling.rows import LaneSpan, rows_of
 from service.errors import EngineError, OutriderError
-from service.generation.config import ResolvedGenerationConfig
 from service.speculation.completion import CompletionCancellation
 from service.speculation.contract import (
     CommitInput,
@@ -27,10 +26,10 @@ from service.speculation.contract import (
     ComponentTimings,
     PassOutput,
     PrefillInput,
+    SamplingInput,
     Submission,
     TargetLimits,
     TargetRows,
-    Tokens,
     VerificationInput,
 )
 
@@ -64,9 +63,8 @@ class OnnxTarget:
     def limits(self) -> TargetLimits:
         return self._limits
 
-    def sampler(self, config: ResolvedGenerationConfig, prompt: Tokens) -> RowSampler:
-        del prompt
-        return RowSampler.from_config(config)
+    def sampler(self, request: SamplingInput) -> RowSampler:
+        return RowSampler.from_config(request.config)
 
     def open(self) -> int:
         return self.decoder.open()
@@ -86,11 +84,14 @@ class OnnxTarget:
     def prefill(self, lanes: Sequence[PrefillInput]) -> Submission:
         """Compute prompt chunks; only a lane's last chunk goes through the head."""
         inputs = [
-            LaneInput(lane.slot, lane.checkpoint, lane.tokens, int(lane.is_last)) for lane in lanes
+            LaneInput(lane.slot, lane.checkpoint, lane.tokens, _wanted(lane)) for lane in lanes
         ]
-        return self._submit(
-            inputs, lambda lane, first: LaneSpan(first, lanes[lane].sampler, lanes[lane].history)
-        )
+
+        def span(lane: int, first: int) -> LaneSpan:
+            given = lanes[lane]
+            return LaneSpan(first, given.sampler, given.history, prompt_rows=_wanted(given) - 1)
+
+        return self._submit(inputs, span)
 
     def submit(self, lanes: Sequence[VerificationInput]) -> Submission:
         """Compute leading inputs and proposals, every row through the head."""
@@ -156,6 +157,10 @@ class OnnxTarget:
         except OutriderError as error:
             return error
         return CommitResult()
+
+
+def _wanted(lane: PrefillInput) -> int:
+    return len(lane.tokens) if lane.every_row else int(lane.is_last)
 
 
 def _rows(

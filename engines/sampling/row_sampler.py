@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.sampling.kept import Kept
+from engines.sampling.logprobs import of_kept, of_logits
 from engines.sampling.one_hot import OneHot
 from engines.sampling.penalties import NO_PENALTIES, Penalties
 from engines.sampling.truncation import NO_TRUNCATION, Truncation
 from service.errors import InvalidLogits
 from service.generation.config import GREEDY_BELOW, ResolvedGenerationConfig
-from service.speculation.contract import Distribution, History
+from service.speculation.contract import Distribution, History, TokenLogprob
 
 Row = NDArray[np.float32]
 
@@ -62,6 +64,17 @@ class RowSampler:
     def prefix_is_complete(self, generated: Sequence[int]) -> bool:
         del generated
         return False
+
+    def may_follow(self, generated: Sequence[int], token: int) -> bool:
+        del generated, token
+        return True
+
+    def logprob(self, row: Row, history: History, token: int, alternatives: int) -> TokenLogprob:
+        """Return a token's log-probability in the processed row `[vocabulary]`."""
+        distribution = self.distribution(row, history)
+        if isinstance(distribution, Kept):
+            return of_kept(distribution, token, alternatives)
+        return of_logits(self.penalties.apply(row, history), token, alternatives)
 
     def distribution(self, row: Row, history: History) -> Distribution:
         """Process one row of logits `[vocabulary]` at its own history.

@@ -8,10 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.sampling.logprobs import of_logits
 from engines.sampling.one_hot import OneHot
 from engines.sampling.row_sampler import RowSampler
 from service.errors import InvalidLogits
-from service.speculation.contract import Distribution, History, Sampler, TargetRows, Tokens
+from service.speculation.contract import (
+    Distribution,
+    History,
+    Sampler,
+    TargetRows,
+    TokenLogprob,
+    Tokens,
+)
 
 Logits = NDArray[np.float32]
 
@@ -21,18 +29,19 @@ class LaneSpan:
     """One lane's consecutive rows of a pass, from row `first` on.
 
     There is one row more than there are proposals: row i follows `history` and
-    the proposals before it.
+    the proposals before it. Before them may come `prompt_rows` rows inside the prompt.
     """
 
     first: int
     sampler: Sampler
     history: History
     proposals: Tokens = ()
+    prompt_rows: int = 0
 
     @property
     def rows(self) -> int:
         """Return how many rows the lane has."""
-        return len(self.proposals) + 1
+        return self.prompt_rows + len(self.proposals) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,8 @@ class GreedyRows:
 
     tokens: NDArray[np.intp]
     peaks: Logits
+    logits: Logits
+    span: LaneSpan
 
     def distribution(self, row: int, sampler: Sampler) -> Distribution:
         del sampler
@@ -48,6 +59,12 @@ class GreedyRows:
         if not np.isfinite(peak):
             raise InvalidLogits(peak)
         return OneHot(int(self.tokens[row]))
+
+    def logprob(self, row: int, sampler: Sampler, token: int, alternatives: int) -> TokenLogprob:
+        return ProcessedRows(self.logits, self.span).logprob(row, sampler, token, alternatives)
+
+    def raw_logprob(self, row: int, token: int, alternatives: int) -> TokenLogprob:
+        return of_logits(self.logits[row], token, alternatives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +78,18 @@ class ProcessedRows:
     span: LaneSpan
 
     def distribution(self, row: int, sampler: Sampler) -> Distribution:
+        return process(self.logits[row], sampler, self._history(row))
+
+    def logprob(self, row: int, sampler: Sampler, token: int, alternatives: int) -> TokenLogprob:
+        own = _require_own(sampler)
+        return own.logprob(self.logits[row], self._history(row), token, alternatives)
+
+    def raw_logprob(self, row: int, token: int, alternatives: int) -> TokenLogprob:
+        return of_logits(self.logits[row], token, alternatives)
+
+    def _history(self, row: int) -> History:
         base = self.span.history
-        history = History(base.prompt, base.generated + self.span.proposals[:row])
-        return process(self.logits[row], sampler, history)
+        return History(base.prompt, base.generated + self.span.proposals[:row])
 
 
 def process(row: Logits, sampler: Sampler, history: History) -> Distribution:
@@ -73,9 +99,13 @@ def process(row: Logits, sampler: Sampler, history: History) -> Distribution:
         InvalidLogits: the row cannot be sampled from.
         TypeError: the sampler is another engine's.
     """
+    return _require_own(sampler).distribution(row, history)
+
+
+def _require_own(sampler: Sampler) -> RowSampler:
     if not isinstance(sampler, RowSampler):
         raise TypeError(f"rows of logits need a RowSampler, not {type(sampler).__name__}")
-    return sampler.distribution(row, history)
+    return sampler
 
 
 def rows_of(lanes: Sequence[LaneSpan], logits: Logits) -> tuple[TargetRows, ...]:
@@ -98,8 +128,6 @@ def _greedy_rows(lanes: Sequence[LaneSpan], logits: Logits) -> tuple[TargetRows,
     tokens = logits.argmax(axis=1)
     peaks = logits[np.arange(len(tokens)), tokens]
     return tuple(
-        GreedyRows(
-            tokens[lane.first : lane.first + lane.rows], peaks[lane.first : lane.first + lane.rows]
-        )
-        for lane in lanes
+        GreedyRows(tokens[rows], peaks[rows], logits[rows], lane)
+        for lane, rows in ((lane, slice(lane.first, lane.first + lane.rows)) for lane in lanes)
     )

@@ -8,12 +8,19 @@ from dataclasses import dataclass
 from engines.scripted.cache import SlotCache
 from engines.scripted.fault import FaultPlan, Operation
 from engines.scripted.law import Law, Logits
-from engines.scripted.sampling import ScriptedSampler, SparseDistribution
+from engines.scripted.sampling import (
+    ScriptedSampler,
+    SparseDistribution,
+    distribution_of,
+    logprob_of,
+    softmax,
+)
 from service.errors import EngineError
 from service.speculation.contract import (
     History,
     PrefillInput,
     Sampler,
+    TokenLogprob,
     Tokens,
     VerificationInput,
 )
@@ -30,6 +37,8 @@ class PassLane:
     rows: int
     history: History
 
+    is_prompt: bool = False
+
     @property
     def end(self) -> int:
         """Return the boundary behind all inputs."""
@@ -37,14 +46,23 @@ class PassLane:
 
     def row_history(self, row: int) -> History:
         """Return what a row's processing may look at: the inputs after the first are proposals."""
-        proposals = self.tokens[1 : row + 1] if self.rows == len(self.tokens) else ()
+        verifies = self.rows == len(self.tokens) and not self.is_prompt
+        proposals = self.tokens[1 : row + 1] if verifies else ()
         return History(self.history.prompt, (*self.history.generated, *proposals))
 
 
 def prefill_lane(lane: PrefillInput, generation: int) -> PassLane:
     """Return a lane of prompt tokens, with one row behind the prompt's last."""
-    rows = int(lane.is_last)
-    return PassLane(lane.slot, generation, lane.checkpoint, lane.tokens, rows, lane.history)
+    rows = len(lane.tokens) if lane.every_row else int(lane.is_last)
+    return PassLane(
+        lane.slot,
+        generation,
+        lane.checkpoint,
+        lane.tokens,
+        rows,
+        lane.history,
+        is_prompt=True,
+    )
 
 
 def verification_lane(lane: VerificationInput, generation: int) -> PassLane:
@@ -73,13 +91,29 @@ class ScriptedRows:
         Raises:
             EngineError: the pass was released, or it has no such row.
         """
+        own, logits = self._own(sampler), self._logits(row)
+        return own.process(logits, self._lane.row_history(row))
+
+    def logprob(self, row: int, sampler: Sampler, token: int, alternatives: int) -> TokenLogprob:
+        """Return a token's log-probability in the processed row."""
+        own, logits = self._own(sampler), self._logits(row)
+        return own.logprob(logits, self._lane.row_history(row), token, alternatives)
+
+    def raw_logprob(self, row: int, token: int, alternatives: int) -> TokenLogprob:
+        """Return a token's log-probability in the law's own distribution."""
+        return logprob_of(distribution_of(softmax(dict(self._logits(row)))), token, alternatives)
+
+    def _logits(self, row: int) -> Logits:
         self._owner.require_readable()
         self._owner.strike(Operation.ROWS, self._lane.slot)
         if not 0 <= row < len(self._rows):
             raise EngineError(f"row {row} is not among the {len(self._rows)} of its lane")
+        return self._rows[row]
+
+    def _own(self, sampler: Sampler) -> ScriptedSampler:
         if not isinstance(sampler, ScriptedSampler):
             raise EngineError(f"a scripted row cannot be processed by {type(sampler).__name__}")
-        return sampler.process(self._rows[row], self._lane.row_history(row))
+        return sampler
 
 
 class ScriptedPass:

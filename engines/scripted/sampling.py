@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from engines.scripted.law import Logits, most_likely
 from service.generation.config import ResolvedGenerationConfig
-from service.speculation.contract import Distribution, History, Sampler, Tokens
+from service.speculation.contract import Distribution, History, Sampler, TokenLogprob, Tokens
 
 Weights = dict[int, float]
 
@@ -92,15 +92,44 @@ class ScriptedSampler:
         del generated
         return False
 
+    def may_follow(self, generated: Sequence[int], token: int) -> bool:
+        """Whether a token may follow: nothing is forbidden."""
+        del generated, token
+        return True
+
+    def logprob(
+        self, logits: Logits, history: History, token: int, alternatives: int
+    ) -> TokenLogprob:
+        """Return a token's log-probability in the processed row."""
+        distribution = self.process(logits, history)
+        if self.temperature == 0.0:
+            penalised = _penalised(dict(logits), history, self.config)
+            distribution = distribution_of(softmax(penalised))
+        return logprob_of(distribution, token, alternatives)
+
     def process(self, logits: Logits, history: History) -> SparseDistribution:
         """Apply penalties, temperature, top-k, top-p and min-p, in this order."""
         penalised = _penalised(dict(logits), history, self.config)
         if self.temperature == 0.0:
             return certain(most_likely(tuple(penalised.items())))
-        weights = _softmax(penalised, self.temperature)
+        weights = softmax(penalised, self.temperature)
         for truncate in (_top_k, _top_p, _min_p):
             weights = truncate(weights, self.config)
         return distribution_of(weights)
+
+
+def logprob_of(distribution: SparseDistribution, token: int, alternatives: int) -> TokenLogprob:
+    """Return a token's log-probability, and those of the likeliest tokens, itself among them."""
+    probability = distribution.probability(token)
+    logprob = math.log(probability) if probability else -math.inf
+    ranked = sorted(
+        zip(distribution.tokens, distribution.probabilities, strict=True),
+        key=lambda pair: (-pair[1], pair[0]),
+    )
+    likeliest = [(each, math.log(mass)) for each, mass in ranked[:alternatives]]
+    if alternatives and all(each != token for each, _ in likeliest):
+        likeliest = [*likeliest[: alternatives - 1], (token, logprob)]
+    return TokenLogprob(logprob, tuple(likeliest))
 
 
 def _penalised(logits: Weights, history: History, config: ResolvedGenerationConfig) -> Weights:
@@ -122,7 +151,8 @@ def _window(tokens: Tokens, length: int) -> Tokens:
     return tokens if length < 0 else tokens[max(0, len(tokens) - length) :]
 
 
-def _softmax(logits: Weights, temperature: float) -> Weights:
+def softmax(logits: Weights, temperature: float = 1.0) -> Weights:
+    """Return the probabilities of logits."""
     largest = max(logits.values())
     scaled = {t: math.exp((logit - largest) / temperature) for t, logit in logits.items()}
     return _scaled_to_one(scaled)

@@ -14,13 +14,13 @@ from engines.scripted.passes import PassLane, ScriptedPass, prefill_lane, verifi
 from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.timetable import Timetable
 from service.errors import EngineError, OutriderError
-from service.generation.config import ResolvedGenerationConfig
 from service.speculation.contract import (
     CommitInput,
     CommitResult,
     ComponentTimings,
     PassOutput,
     PrefillInput,
+    SamplingInput,
     Submission,
     TargetLimits,
     Tokens,
@@ -70,10 +70,9 @@ class ScriptedTarget:
         """Return the limits that the target was made with."""
         return self._limits
 
-    def sampler(self, config: ResolvedGenerationConfig, prompt: Tokens) -> ScriptedSampler:
+    def sampler(self, request: SamplingInput) -> ScriptedSampler:
         """Return the processing of one request."""
-        del prompt
-        return ScriptedSampler(config)
+        return ScriptedSampler(request.config)
 
     def open(self) -> int:
         """Take the lowest free slot."""

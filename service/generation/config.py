@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
-from service.errors import (
-    InvalidFrequencyPenalty,
-    InvalidMinP,
-    InvalidPresencePenalty,
-    InvalidRepetitionPenalty,
-    InvalidTemperature,
-    InvalidTopK,
-    InvalidTopP,
-    SettingError,
-    StochasticZeroTemperature,
-    ZeroTokenBudget,
+from service.generation.sampling import (
+    DrySettings,
+    MirostatSettings,
+    SamplerOrder,
+    XtcSettings,
 )
+from service.generation.setting_rules import setting_errors
 
 DEFAULT_MAX_NEW_TOKENS = 256
 GREEDY_BELOW = 1e-5
@@ -38,11 +33,23 @@ class GenerationOverrides:
     top_k: int | None = None
     top_p: float | None = None
     min_p: float | None = None
+    top_a: float | None = None
+    typical_p: float | None = None
     repetition_penalty: float | None = None
     repeat_last_n: int | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
+    dry: DrySettings | None = None
+    xtc: XtcSettings | None = None
+    mirostat: MirostatSettings | None = None
+    sampler_order: SamplerOrder | None = None
+    logit_bias: Mapping[int, float] | None = None
+    allowed_token_ids: frozenset[int] | None = None
+    banned_token_ids: frozenset[int] | None = None
     max_new_tokens: int | None = None
+    min_new_tokens: int | None = None
+    logprobs: int | None = None
+    prompt_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,9 @@ class ResolvedGenerationConfig:
     """Settings with nothing left open, all of them validated.
 
     `repeat_last_n`: negative covers the whole history, zero none of it.
-    `max_new_tokens` is None where neither side declared a budget.
+    `allowed_token_ids` None allows all. `max_new_tokens` is None where neither side
+    declared a budget. `logprobs` and `prompt_logprobs` are numbers of
+    alternatives, None where no log-probabilities are wanted. What is off is None.
     """
 
     do_sample: bool
@@ -63,17 +72,29 @@ class ResolvedGenerationConfig:
     frequency_penalty: float
     presence_penalty: float
     max_new_tokens: int | None
+    top_a: float = 0.0
+    typical_p: float = 1.0
+    dry: DrySettings | None = None
+    xtc: XtcSettings | None = None
+    mirostat: MirostatSettings | None = None
+    sampler_order: SamplerOrder = SamplerOrder.TEMPERATURE_FIRST
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    allowed_token_ids: frozenset[int] | None = None
+    banned_token_ids: frozenset[int] = frozenset()
+    min_new_tokens: int = 0
+    logprobs: int | None = None
+    prompt_logprobs: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Defaults:
-    top_k: int
-    top_p: float
-    min_p: float
-
-
-_WITH_CHECKPOINT = _Defaults(top_k=50, top_p=1.0, min_p=0.0)
-_WITHOUT_CHECKPOINT = _Defaults(top_k=40, top_p=0.95, min_p=0.05)
+_WITH_CHECKPOINT: Mapping[str, object] = {"top_k": 50, "top_p": 1.0, "min_p": 0.0}
+_WITHOUT_CHECKPOINT: Mapping[str, object] = {"top_k": 40, "top_p": 0.95, "min_p": 0.05}
+_ALWAYS: Mapping[str, object] = {
+    "repetition_penalty": 1.0,
+    "repeat_last_n": 64,
+    "frequency_penalty": 0.0,
+    "presence_penalty": 0.0,
+    "max_new_tokens": None,
+}
 
 
 def _first(*values: T | None, default: T) -> T:
@@ -102,55 +123,28 @@ def resolve_generation_config(
 
     Raises:
         SettingError: the first refused field, by the subclass that names it.
-
-    Source: eredu-core, `resolve_generation_config`.
     """
-    defaults = _WITHOUT_CHECKPOINT if checkpoint is None else _WITH_CHECKPOINT
-    base = checkpoint or GenerationOverrides()
-    do_sample, temperature = _sampling_mode(base, overrides)
-    resolved = ResolvedGenerationConfig(
-        do_sample=do_sample,
-        temperature=temperature,
-        top_k=_first(overrides.top_k, base.top_k, default=defaults.top_k),
-        top_p=_first(overrides.top_p, base.top_p, default=defaults.top_p),
-        min_p=_first(overrides.min_p, base.min_p, default=defaults.min_p),
-        repetition_penalty=_first(
-            overrides.repetition_penalty, base.repetition_penalty, default=1.0
-        ),
-        repeat_last_n=_first(overrides.repeat_last_n, base.repeat_last_n, default=64),
-        frequency_penalty=_first(overrides.frequency_penalty, base.frequency_penalty, default=0.0),
-        presence_penalty=_first(overrides.presence_penalty, base.presence_penalty, default=0.0),
-        max_new_tokens=(
-            overrides.max_new_tokens
-            if overrides.max_new_tokens is not None
-            else base.max_new_tokens
-        ),
-    )
+    resolved = layered_config(checkpoint, overrides)
     errors = setting_errors(resolved)
     if errors:
         raise errors[0]
     return resolved
 
 
-def setting_errors(config: ResolvedGenerationConfig) -> tuple[SettingError, ...]:
-    """Return every refused field, in a fixed order; empty when all are valid."""
-    temperature_ok = math.isfinite(config.temperature) and config.temperature >= 0.0
-    stochastic_zero = config.do_sample and config.temperature == 0.0
-    penalty = config.repetition_penalty
-    budget = config.max_new_tokens
-    checks: tuple[tuple[bool, type[SettingError], object], ...] = (
-        (temperature_ok, InvalidTemperature, config.temperature),
-        (not stochastic_zero, StochasticZeroTemperature, None),
-        (config.top_k >= 0, InvalidTopK, config.top_k),
-        (0.0 <= config.top_p <= 1.0, InvalidTopP, config.top_p),
-        (0.0 <= config.min_p <= 1.0, InvalidMinP, config.min_p),
-        (math.isfinite(penalty) and penalty > 0.0, InvalidRepetitionPenalty, penalty),
-        (
-            math.isfinite(config.frequency_penalty),
-            InvalidFrequencyPenalty,
-            config.frequency_penalty,
-        ),
-        (math.isfinite(config.presence_penalty), InvalidPresencePenalty, config.presence_penalty),
-        (budget is None or budget > 0, ZeroTokenBudget, budget),
-    )
-    return tuple(error(value) for valid, error, value in checks if not valid)
+def layered_config(
+    checkpoint: GenerationOverrides | None, overrides: GenerationOverrides
+) -> ResolvedGenerationConfig:
+    """Layer a request over a checkpoint's defaults, without a check of the result.
+
+    Source: eredu-core, `resolve_generation_config`.
+    """
+    base = checkpoint or GenerationOverrides()
+    values: dict[str, object] = {
+        **_ALWAYS,
+        **(_WITHOUT_CHECKPOINT if checkpoint is None else _WITH_CHECKPOINT),
+    }
+    for layer in (base, overrides):
+        given = {each.name: getattr(layer, each.name) for each in fields(layer)}
+        values |= {name: value for name, value in given.items() if value is not None}
+    values["do_sample"], values["temperature"] = _sampling_mode(base, overrides)
+    return ResolvedGenerationConfig(**values)  # type: ignore[arg-type]  # the names are the same

@@ -1,7 +1,7 @@
 """Counter-based randomness: the same seed gives the same draws, whatever was discarded.
 
-Target draws are a sequential stream whose state is a counter; draft draws are
-addressed by absolute output position. Nothing needs cloning or rewinding.
+Target draws are a sequential stream whose state is a counter; the draft's draws and the coins
+of XTC are addressed by absolute output position. Nothing needs cloning or rewinding.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RandomStream:
 
 
 @dataclass(frozen=True, slots=True)
-class DraftRandomness:
+class AddressedRandomness:
     """Draws addressed by absolute output position."""
 
     key: bytes
@@ -46,10 +46,14 @@ class DraftRandomness:
 
 @dataclass(frozen=True, slots=True)
 class Randomness:
-    """Both streams of one request; None where temperature zero draws nothing."""
+    """All draws of one request; None where temperature zero draws nothing.
+
+    `coins` shape the distribution itself (XTC), so target and draft share them.
+    """
 
     target: RandomStream | None
-    draft: DraftRandomness | None
+    draft: AddressedRandomness | None
+    coins: AddressedRandomness | None = None
 
 
 def fresh_seed() -> int:
@@ -58,7 +62,7 @@ def fresh_seed() -> int:
 
 
 def randomness_from_seed(seed: int, temperature: float) -> Randomness:
-    """Split one root into the target stream and the draft stream, in that order.
+    """Split one root into the target's stream, the draft's draws and the coins.
 
     Zero is a real seed. Temperature zero yields no streams at all.
     """
@@ -67,4 +71,5 @@ def randomness_from_seed(seed: int, temperature: float) -> Randomness:
     root = seed.to_bytes(8, "little")
     target = blake2b(b"outrider target", key=root).digest()
     draft = blake2b(b"outrider draft", key=root).digest()
-    return Randomness(RandomStream(target), DraftRandomness(draft))
+    coins = blake2b(b"outrider coins", key=root).digest()
+    return Randomness(RandomStream(target), AddressedRandomness(draft), AddressedRandomness(coins))

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from outrider.v1 import capability_pb2, generation_pb2, settings_pb2, statistics_pb2
 from service.generation.finish import FinishReason
+from service.generation.sampling import SamplerOrder
 from service.runtime.request import SpeculationMode, SpeculationOffReason
 from service.speculation.capability import DraftSource, ExecutionTopology
 from service.speculation.completion import CompletionCancellation
@@ -49,6 +50,11 @@ OFF_REASONS: Mapping[SpeculationOffReason, generation_pb2.SpeculationOffReason.V
     SpeculationOffReason.SETTING: generation_pb2.SPECULATION_OFF_REASON_SETTING,
 }
 
+SAMPLER_ORDERS: Mapping[SamplerOrder, settings_pb2.SamplerOrder.ValueType] = {
+    SamplerOrder.TEMPERATURE_FIRST: settings_pb2.SAMPLER_ORDER_TEMPERATURE_FIRST,
+    SamplerOrder.TEMPERATURE_LAST: settings_pb2.SAMPLER_ORDER_TEMPERATURE_LAST,
+}
+
 DRAFT_SOURCES: Mapping[DraftSource, capability_pb2.DraftSource.ValueType] = {
     DraftSource.SEPARATE: capability_pb2.DRAFT_SOURCE_SEPARATE,
     DraftSource.EMBEDDED: capability_pb2.DRAFT_SOURCE_EMBEDDED,
@@ -72,6 +78,7 @@ _TABLES: tuple[Mapping[Any, int], ...] = (
     TOKEN_SOURCES,
     SPECULATION_MODES,
     OFF_REASONS,
+    SAMPLER_ORDERS,
     DRAFT_SOURCES,
     TOPOLOGIES,
     CANCELLATIONS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from outrider.v1 import capability_pb2, generation_pb2, settings_pb2, statistics_pb2
@@ -15,6 +16,7 @@ from service.generation.events import (
     ToolCallStart,
 )
 from service.generation.finish import MatchedStop
+from service.rpc.constraints import constraint_message
 from service.rpc.enums import DRAFT_SOURCES, FINISH_REASONS, TOKEN_SOURCES
 from service.rpc.mirror import copy_field, duration, mirror
 from service.runtime.request import (
@@ -31,6 +33,7 @@ from service.speculation.capability import (
     Unavailable,
     Unsupported,
 )
+from service.speculation.contract import TokenLogprob
 from service.speculation.options import SchedulerOptions
 from service.speculation.publication import PublishedRound
 from service.speculation.statistics import SchedulerStatistics, SequenceStatistics
@@ -63,6 +66,8 @@ def resolved_settings(
     settings.stops.extend(stop_message(stop) for stop in request.stops)
     settings.max_context = admitted.max_context
     copy_field(settings, "eos_token_id", request.eos_token_id)
+    if request.constraint is not None:
+        settings.constraint.CopyFrom(constraint_message(request.constraint))
     return settings
 
 
@@ -83,11 +88,38 @@ def round_message(published: PublishedRound) -> generation_pb2.Round:
             first_position=published.tokens[0].position if published.tokens else 0,
             token_ids=[token.token_id for token in published.tokens],
             sources=[TOKEN_SOURCES[source] for source in published.sources],
+            logprobs=[each.logprob for each in published.logprobs],
+            alternatives=alternatives_of(published.logprobs),
         ),
+        prompt_logprobs=prompt_logprobs_message(published.prompt_logprobs),
         judged_tokens=published.judged,
         accepted_tokens=published.accepted,
         events=[event_message(event) for event in published.events],
     )
+
+
+def prompt_logprobs_message(
+    logprobs: Sequence[TokenLogprob],
+) -> generation_pb2.PromptLogprobs | None:
+    """Return the log-probabilities of a prompt, None where there are none."""
+    if not logprobs:
+        return None
+    return generation_pb2.PromptLogprobs(
+        logprobs=[each.logprob for each in logprobs], alternatives=alternatives_of(logprobs)
+    )
+
+
+def alternatives_of(logprobs: Sequence[TokenLogprob]) -> list[generation_pb2.Alternatives]:
+    """Return the alternatives of each token; nothing where none were asked for."""
+    if not any(each.alternatives for each in logprobs):
+        return []
+    return [
+        generation_pb2.Alternatives(
+            token_ids=[token for token, _ in each.alternatives],
+            logprobs=[logprob for _, logprob in each.alternatives],
+        )
+        for each in logprobs
+    ]
 
 
 def event_message(event: SemanticEvent) -> generation_pb2.SemanticEvent:
@@ -117,7 +149,9 @@ def finished_message(ended: Ended, events: tuple[SemanticEvent, ...]) -> generat
         reason=FINISH_REASONS[ended.reason],
         matched_stop=matched_stop_message(ended.matched_stop),
         usage=generation_pb2.Usage(
-            prompt_tokens=ended.prompt_tokens, completion_tokens=ended.completion_tokens
+            prompt_tokens=ended.prompt_tokens,
+            completion_tokens=ended.completion_tokens,
+            reasoning_tokens=ended.reasoning_tokens,
         ),
         statistics=request_statistics(ended.statistics),
         events=[event_message(event) for event in events],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -41,7 +42,13 @@ def copy_field(message: Message, name: str, value: object) -> None:
     """Set one field in the form that its descriptor asks for."""
     if value is None:
         return
-    if isinstance(value, Enum):
+    if is_dataclass(value) and not isinstance(value, type):
+        target = getattr(message, name)
+        target.SetInParent()
+        mirror(value, target)
+    elif isinstance(value, Mapping):
+        getattr(message, name).update(value)
+    elif isinstance(value, Enum):
         setattr(message, name, WIRE_VALUES[value])
     elif isinstance(value, tuple | frozenset):
         getattr(message, name).extend(sorted(value) if isinstance(value, frozenset) else value)

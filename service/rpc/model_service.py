@@ -17,8 +17,8 @@ from outrider.v1.model_service_pb2 import (
 )
 from outrider.v1.model_service_pb2_grpc import ModelServiceServicer
 from service.rpc.calls import Context
+from service.rpc.chats import chat_prompt
 from service.rpc.model_message import model_message
-from service.rpc.requests import chat_messages
 from service.rpc.validation import validate
 from service.runtime.models import LoadedModel
 from service.runtime.runtime import Runtime
@@ -62,8 +62,8 @@ class ModelService(ModelServiceServicer):
     async def RenderChat(self, request: RenderChatRequest, context: Context) -> RenderChatResponse:
         del context
         validate(request)
-        messages = chat_messages(request.chat)
-        text, tokens = await self._runtime.render_chat(request.model, messages)
+        chat = chat_prompt(request.chat)
+        text, tokens = await self._runtime.render_chat(request.model, chat)
         return RenderChatResponse(text=text, token_ids=tokens)
 
     def _describe(self, model: LoadedModel) -> Model:

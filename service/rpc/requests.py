@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import assert_never
+from typing import Any, assert_never
 from uuid import uuid4
 
-from outrider.v1 import chat_pb2, generation_pb2, settings_pb2
+from google.protobuf.message import Message
+
+from outrider.v1 import generation_pb2, settings_pb2
 from service.generation.config import GREEDY_BELOW, GenerationOverrides
-from service.rpc.enums import SPECULATION_MODES, inverse
+from service.generation.sampling import (
+    DrySettings,
+    MirostatSettings,
+    SequenceBreakers,
+    XtcSettings,
+)
+from service.rpc.chats import chat_prompt
+from service.rpc.constraints import constraint_of
+from service.rpc.enums import SAMPLER_ORDERS, SPECULATION_MODES, inverse
 from service.rpc.mirror import seconds_of
 from service.runtime.request import (
-    ChatMessage,
-    ChatPrompt,
     GenerationRequest,
     Prompt,
     SpeculationMode,
@@ -53,6 +62,7 @@ def generation_request(
         stop_on_eos=settings.stop_on_eos if settings.HasField("stop_on_eos") else True,
         eos_token_id=settings.eos_token_id if settings.HasField("eos_token_id") else None,
         max_context=settings.max_context if settings.HasField("max_context") else None,
+        constraint=constraint_of(settings.constraint) if settings.HasField("constraint") else None,
         speculation=speculation_of(message.speculation),
         timeout=timeout_of(message, time_remaining),
         component_timings=message.component_timings,
@@ -67,25 +77,56 @@ def prompt_of(message: generation_pb2.Generation) -> Prompt:
         case "token_ids":
             return TokenPrompt(tuple(message.token_ids.ids))
         case "chat":
-            return ChatPrompt(chat_messages(message.chat))
+            return chat_prompt(message.chat)
         case None:
             raise AssertionError("validate refuses a request without a prompt")
         case other:
             assert_never(other)
 
 
-def chat_messages(chat: chat_pb2.Chat) -> tuple[ChatMessage, ...]:
-    """Return the turns of a conversation."""
-    return tuple(ChatMessage(turn.role, turn.content) for turn in chat.messages)
-
-
 def overrides_of(settings: settings_pb2.GenerationSettings) -> GenerationOverrides:
     """Return the sampling fields that are present; an explicit zero is a value."""
     names = {field.name for field in fields(GenerationOverrides)}
-    present = {field.name: value for field, value in settings.ListFields() if field.name in names}
+    present = {
+        field.name: _READ.get(field.name, _as_it_is)(value)
+        for field, value in settings.ListFields()
+        if field.name in names
+    }
     if present.get("temperature", GREEDY_BELOW) < GREEDY_BELOW:
         present |= {"temperature": 0.0, "do_sample": False}
     return GenerationOverrides(**present)
+
+
+def dry_of(dry: settings_pb2.DrySettings) -> DrySettings:
+    """Return DRY's settings, its breakers among them."""
+    given = _scalars(dry)
+    if dry.HasField("sequence_breakers"):
+        given["sequence_breakers"] = SequenceBreakers(tuple(dry.sequence_breakers.texts))
+    return DrySettings(**given)
+
+
+def _scalars(message: Message) -> dict[str, Any]:
+    """Return the scalar fields that are present."""
+    return {
+        field.name: value for field, value in message.ListFields() if field.message_type is None
+    }
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_ORDERS = inverse(SAMPLER_ORDERS)
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "dry": dry_of,
+    "xtc": lambda xtc: XtcSettings(**_scalars(xtc)),
+    "mirostat": lambda mirostat: MirostatSettings(**_scalars(mirostat)),
+    "sampler_order": _ORDERS.get,
+    "logit_bias": dict,
+    "allowed_token_ids": frozenset,
+    "banned_token_ids": frozenset,
+}
+"""How a field that is no scalar becomes portable."""
 
 
 def stop_of(stop: settings_pb2.Stop) -> Stop:

@@ -12,6 +12,7 @@ class WholeOutput:
 
     def __init__(self) -> None:
         self._tokens = generation_pb2.CommittedTokens()
+        self._prompt_logprobs = generation_pb2.PromptLogprobs()
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: dict[int, chat_pb2.ToolCall] = {}
@@ -22,6 +23,9 @@ class WholeOutput:
         """Append a round's tokens and what they let out."""
         self._tokens.token_ids.extend(committed.tokens.token_ids)
         self._tokens.sources.extend(committed.tokens.sources)
+        self._tokens.logprobs.extend(committed.tokens.logprobs)
+        self._tokens.alternatives.extend(committed.tokens.alternatives)
+        self._prompt_logprobs.MergeFrom(committed.prompt_logprobs)
         self._add_events(committed.events)
 
     def response(
@@ -35,6 +39,7 @@ class WholeOutput:
             reasoning="".join(self._reasoning),
             tool_calls=self._complete,
             tokens=self._tokens,
+            prompt_logprobs=self._prompt_logprobs if self._prompt_logprobs.logprobs else None,
             finished=finished,
         )
 

@@ -177,7 +177,7 @@ class Engine:
             slot=slot,
             prompt=prepared.prompt,
             config=prepared.config,
-            sampler=self._model.target.sampler(prepared.admitted.config, prepared.prompt),
+            sampler=self._model.target.sampler(prepared.sampling),
             sequence=prepared.sequence,
             text=prepared.text,
             publisher=CallbackPublisher(partial(self._deliver, ticket)),
@@ -187,6 +187,8 @@ class Engine:
             observer=self._model.observer,
             lookahead=speculation.lookahead,
             component_timings=prepared.component_timings,
+            logprobs=prepared.sampling.config.logprobs,
+            prompt_logprobs=prepared.sampling.config.prompt_logprobs,
         )
 
     def _deliver(self, ticket: Ticket, published: PublishedRound) -> None:

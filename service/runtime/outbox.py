@@ -44,6 +44,8 @@ def joined_rounds(first: PublishedRound, second: PublishedRound) -> PublishedRou
         judged=first.judged + second.judged,
         accepted=first.accepted + second.accepted,
         events=joined_events(first.events, second.events),
+        logprobs=first.logprobs + second.logprobs,
+        prompt_logprobs=first.prompt_logprobs + second.prompt_logprobs,
     )
 
 

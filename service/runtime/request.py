@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -11,6 +12,8 @@ from service.generation.finish import FinishReason, MatchedStop
 from service.speculation.contract import Tokens
 from service.speculation.publication import PublishedRound
 from service.speculation.statistics import SequenceStatistics
+from service.text.language import Language
+from service.text.tools import NamedTool, Tool, ToolCall, ToolChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +32,29 @@ class TokenPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One turn of a conversation."""
+    """One turn of a conversation; `tool_call_id` names the call that a tool's turn answers."""
 
     role: str
     content: str
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
-    """A conversation, rendered by the bundle's own template."""
+    """A conversation, rendered by the bundle's own template.
+
+    `template_arguments` are further variables of the template. An empty `dialect` has it
+    recognised from the template.
+    """
 
     messages: tuple[ChatMessage, ...]
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice | NamedTool | None = None
+    parallel_tool_calls: bool = True
+    template_arguments: Mapping[str, object] = field(default_factory=dict)
+    dialect: str = ""
 
 
 Prompt = TextPrompt | TokenPrompt | ChatPrompt
@@ -93,6 +108,7 @@ class GenerationRequest:
     stop_on_eos: bool = True
     eos_token_id: int | None = None
     max_context: int | None = None
+    constraint: Language | None = None
     speculation: SpeculationRequest = field(default_factory=SpeculationRequest)
     timeout: float | None = None
     component_timings: bool = False
@@ -149,6 +165,7 @@ class Ended:
     prompt_tokens: int
     completion_tokens: int
     statistics: SequenceStatistics
+    reasoning_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from service.runtime.live import LiveRequests, Reservation
 from service.runtime.models import LoadedModel, ModelRegistry
 from service.runtime.outbox import Outbox
 from service.runtime.preparation import PreparedRequest, prepare_request
-from service.runtime.request import ChatMessage, GenerationRequest
+from service.runtime.request import ChatPrompt, GenerationRequest
 from service.runtime.running_model import RunningModel
 from service.runtime.settings import RuntimeOptions
 from service.runtime.statistics import RuntimeStatistics
@@ -228,9 +228,7 @@ class Runtime:
             partial(decode, tokens, skip_special_tokens=skip_special_tokens)
         )
 
-    async def render_chat(
-        self, model: str, messages: tuple[ChatMessage, ...]
-    ) -> tuple[str, Tokens]:
+    async def render_chat(self, model: str, chat: ChatPrompt) -> tuple[str, Tokens]:
         """Return a conversation as prompt text and its tokens, computed off the event loop.
 
         Raises:
@@ -242,7 +240,7 @@ class Runtime:
         text = found.text
 
         def render() -> tuple[str, Tokens]:
-            rendered = text.render(messages, max_characters=found.max_characters)
+            rendered = text.render(chat, max_characters=found.max_characters)
             return rendered, text.encode_rendered(rendered)
 
         return await self._in_executor(render)

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from service.errors import NoChatTemplate
-from service.runtime.request import ChatMessage, Stop
-from service.speculation.contract import Tokens
+from service.errors import FieldViolation, InvalidRequest, NoChatTemplate
+from service.runtime.request import ChatPrompt, Stop
+from service.speculation.contract import Constraint, Tokens
 from service.speculation.publication import TextState
 from service.text.chat import ChatLimits, ChatTemplate
+from service.text.dialect import PLAIN_DIALECT, Dialect, Reading, Turn, reading
+from service.text.language import Language
 from service.text.state import GeneratedText, TextRules
-from service.text.stops import compile_stops
+from service.text.stops import StopSet, compile_stops
 from service.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRules:
+    """What the text of one output depends on; `silent` tokens add no text."""
+
+    stops: StopSet
+    include_stop: bool
+    silent: frozenset[int]
+    min_tokens: int = 0
+    reading: Reading = field(default_factory=Reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +35,7 @@ class ModelText:
     model: str
     tokenizer: Tokenizer
     template: ChatTemplate | None = None
+    dialect: Dialect = PLAIN_DIALECT
 
     @property
     def vocabulary_size(self) -> int:
@@ -49,7 +63,7 @@ class ModelText:
         """
         return self.tokenizer.decode(tokens, skip_special=skip_special_tokens)
 
-    def render(self, messages: Sequence[ChatMessage], *, max_characters: int) -> str:
+    def render(self, chat: ChatPrompt, *, max_characters: int) -> str:
         """Return the prompt of a conversation.
 
         Raises:
@@ -58,20 +72,61 @@ class ModelText:
         """
         if self.template is None:
             raise NoChatTemplate(self.model)
-        return self.template.render(messages, limits=ChatLimits(max_characters=max_characters))
+        return self.template.render(chat.messages, limits=ChatLimits(max_characters=max_characters))
 
     def encode_rendered(self, text: str) -> Tokens:
         """Return the tokens of a rendered conversation, special tokens parsed."""
         return self.tokenizer.encode_markup(text)
 
-    def new_state(
-        self, stops: Sequence[Stop], *, include_stop: bool, silent: frozenset[int]
-    ) -> TextState:
-        """Return the text state of a new output; `silent` tokens add no text.
+    def find_dialect(self, name: str) -> Dialect:
+        """Return the dialect of a name; the one recognised from the template where it is empty.
 
         Raises:
-            InvalidRequest: a stop is refused.
+            InvalidRequest: there is none of the name.
         """
-        vocabulary = self.tokenizer.vocabulary
-        compiled = compile_stops(stops, vocabulary, "settings.stops")
-        return GeneratedText(TextRules(vocabulary, compiled, include_stop, silent))
+        if not name:
+            return self.dialect
+        raise InvalidRequest(FieldViolation("chat.dialect", f"there is no dialect {name!r}"))
+
+    def read(self, dialect: Dialect, turn: Turn, answer: Language | None) -> Reading:
+        """Return how a coming turn is read, and what it must match."""
+        return reading(dialect, turn, answer, self.tokenizer.vocabulary)
+
+    def constraint(self, language: Language, ends: frozenset[int], field: str) -> Constraint:
+        """Compile what an output must match; any of `ends` may end it where it does.
+
+        Raises:
+            InvalidRequest: it is malformed, or beyond the limits; `field` names it.
+        """
+        raise NotImplementedError
+
+    def compile_stops(self, stops: Sequence[Stop]) -> StopSet:
+        """Prepare the stops of a request.
+
+        Raises:
+            InvalidRequest: some are refused.
+        """
+        return compile_stops(stops, self.tokenizer.vocabulary, "settings.stops")
+
+    def run_breakers(self, texts: Sequence[str]) -> frozenset[int]:
+        """Return the tokens that contain one of the texts."""
+        wanted = [text.encode() for text in texts]
+        return frozenset(
+            token
+            for token, spelled in enumerate(self.tokenizer.vocabulary.tokens)
+            if any(text in spelled for text in wanted)
+        )
+
+    def new_state(self, rules: OutputRules) -> TextState:
+        """Return the text state of a new output."""
+        return GeneratedText(
+            TextRules(
+                vocabulary=self.tokenizer.vocabulary,
+                stops=rules.stops,
+                include_stop=rules.include_stop,
+                silent=rules.silent,
+                parser=rules.reading.parser,
+                markers=rules.reading.markers,
+                min_tokens=rules.min_tokens,
+            )
+        )

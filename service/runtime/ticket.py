@@ -58,6 +58,7 @@ def closing_message(ticket: Ticket, terminal: TerminalRequest) -> Ended | Failed
         prompt_tokens=ticket.prepared.admitted.prompt_tokens,
         completion_tokens=len(terminal.tokens),
         statistics=terminal.statistics,
+        reasoning_tokens=terminal.reasoning_tokens,
     )
 
 

@@ -15,11 +15,27 @@ from typing import Protocol
 
 from service.errors import EmptyProposalBlock, OutriderError
 from service.generation.config import ResolvedGenerationConfig
-from service.generation.randomness import DraftRandomness
+from service.generation.randomness import AddressedRandomness
 from service.speculation.capability import DraftSource, ExecutionTopology
 from service.speculation.completion import Completion, CompletionCancellation
 
 Tokens = tuple[int, ...]
+
+
+Alternative = tuple[int, float]
+"""A token and the natural logarithm of its probability."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """The natural logarithm of a token's probability, and the likeliest tokens beside it.
+
+    `alternatives` are sorted, likeliest first and the lower id first among equals; the token is
+    always among them. Only tokens with probability are listed.
+    """
+
+    logprob: float
+    alternatives: tuple[Alternative, ...] = ()
 
 
 class Distribution(Protocol):
@@ -36,6 +52,56 @@ class Distribution(Protocol):
 
     def excess_over(self, draft: Distribution) -> Distribution | None:
         """Return max(0, self - draft) divided by its own sum; None without usable mass."""
+
+
+class Constraint(Protocol):
+    """What the output must match, at one point of it: an immutable value.
+
+    Keeping one is a checkpoint, and dropping one leaves no trace. All rows and drafts of one
+    history share one value, so that its mask is computed once.
+    """
+
+    @property
+    def field(self) -> str:
+        """Return the field of the request that asked for it, for errors."""
+
+    def after(self, token: int) -> Constraint:
+        """Return the state after one more token; one that may not follow leads to a dead end."""
+
+    def permits(self, token: int) -> bool:
+        """Whether this token may follow, without computing the whole mask."""
+
+    def mask(self) -> bytes:
+        """Return which tokens may follow: one bit for each id, bit `id % 8` of byte `id // 8`.
+
+        Ids beyond the mask may not follow; a dead end permits none.
+
+        Raises:
+            ConstraintFailed: it cannot be computed within the limits.
+        """
+
+    def prefetch(self) -> None:
+        """Let the mask be computed beside other work, where that pays."""
+
+    def is_complete(self) -> bool:
+        """Whether the output matches and nothing but its end may follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingInput:
+    """What a request's sampling state is made from.
+
+    Ids from `vocabulary_size` on are padding and are never chosen. Those in `end_token_ids`
+    are not before `config.min_new_tokens`; those in `run_breakers` end a run for DRY.
+    """
+
+    config: ResolvedGenerationConfig
+    prompt: Tokens
+    vocabulary_size: int
+    end_token_ids: frozenset[int] = frozenset()
+    run_breakers: frozenset[int] = frozenset()
+    coins: AddressedRandomness | None = None
+    constraint: Constraint | None = None
 
 
 class Sampler(Protocol):
@@ -58,6 +124,12 @@ class Sampler(Protocol):
     def prefix_is_complete(self, generated: Sequence[int]) -> bool:
         """Whether a tentative output completes the grammar: drafting stops there."""
 
+    def may_follow(self, generated: Sequence[int], token: int) -> bool:
+        """Whether a token may follow a tentative output; proposing another wastes a row.
+
+        Only what settings and grammar forbid is False, not what is merely unlikely.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -69,7 +141,11 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class PrefillInput:
-    """One chunk of one lane's prompt; the last one asks for the row after it."""
+    """One chunk of one lane's prompt; the last one asks for the row after it.
+
+    With `every_row`, a row is wanted after each token of the chunk, for the log-probabilities
+    of the prompt; the last of them is the row after it.
+    """
 
     slot: int
     checkpoint: int
@@ -77,6 +153,7 @@ class PrefillInput:
     is_last: bool
     history: History
     sampler: Sampler
+    every_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +185,19 @@ class TargetRows(Protocol):
             OutriderError: this lane's row cannot be processed; others can.
         """
 
+    def logprob(self, row: int, sampler: Sampler, token: int, alternatives: int) -> TokenLogprob:
+        """Return the log-probability of a token in the row's processed distribution.
+
+        At temperature zero it is that of the processed logits (mask, bias and penalties) at
+        temperature one. Of the `alternatives` likeliest the token is always one; zero gives none.
+
+        Raises:
+            OutriderError: this lane's row cannot be processed; others can.
+        """
+
+    def raw_logprob(self, row: int, token: int, alternatives: int) -> TokenLogprob:
+        """Return the same in the model's own distribution: unprocessed, at temperature one."""
+
 
 class PassOutput(Protocol):
     """What a pass computed; readable only after its completion was waited for."""
@@ -115,7 +205,8 @@ class PassOutput(Protocol):
     def rows(self, lane: int) -> TargetRows:
         """Return the rows of the lane at this index of the submitted list.
 
-        A prefill lane has one row, after its last chunk, and none before.
+        A prefill lane has one row, after its last chunk, and none before; with `every_row` it
+        has one for each token of its chunk.
         """
 
     def release(self) -> None:
@@ -187,7 +278,7 @@ class Target(Protocol):
     def limits(self) -> TargetLimits:
         """Return the engine's fixed limits."""
 
-    def sampler(self, config: ResolvedGenerationConfig, prompt: Tokens) -> Sampler:
+    def sampler(self, request: SamplingInput) -> Sampler:
         """Return a fresh sampling state for one request."""
 
     def open(self) -> int:
@@ -271,7 +362,7 @@ class DraftRequest:
     width: int
     fixed_width: bool
     sampler: Sampler
-    randomness: DraftRandomness | None
+    randomness: AddressedRandomness | None
     eos_token_ids: frozenset[int]
 
 

@@ -40,7 +40,8 @@ class LaneRequest:
     """Everything the table needs to decode one request in an open slot.
 
     `sequence` starts empty and carries budget, window and end tokens.
-    `proposer` is None where speculation is off; every step is then plain.
+    `proposer` is None where speculation is off; every step is then plain. `logprobs` and
+    `prompt_logprobs` are numbers of alternatives, None where none are wanted.
     """
 
     slot: int
@@ -56,6 +57,8 @@ class LaneRequest:
     observer: LifecycleObserver = ignore_lifecycle
     lookahead: bool = True
     component_timings: bool = False
+    logprobs: int | None = None
+    prompt_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ class TerminalRequest:
     matched_stop: MatchedStop | None
     statistics: SequenceStatistics
     error: OutriderError | None
+    reasoning_tokens: int = 0
 
 
 def as_outrider_error(error: Exception) -> OutriderError:
@@ -99,7 +103,11 @@ class Lane:
         self.request = request
         self.statistics = statistics
         self.state = OutputState(
-            request.sampler, request.sequence, request.text, request.randomness.target
+            request.sampler,
+            request.sequence,
+            request.text,
+            request.randomness.target,
+            request.logprobs,
         )
         self.phase: Phase = Prefilling(0, None)
         self.lifecycle = Lifecycle()
@@ -233,4 +241,5 @@ class Lane:
             matched_stop=sequence.matched_stop,
             statistics=self.statistics,
             error=failure.error if failure else None,
+            reasoning_tokens=self.state.text.reasoning_tokens,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from service.errors import OptimisticBranchAlreadyPresent, OutriderError
-from service.speculation.contract import DraftBlock, Submission
+from service.speculation.contract import DraftBlock, Submission, TokenLogprob
 from service.speculation.lifecycle import RequestStatus
 from service.speculation.reuse import OptimisticBranch
 
@@ -51,22 +51,27 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Prefilling:
-    """`consumed` prompt tokens are cached; `origin` is the boundary before the first."""
+    """`consumed` prompt tokens are cached; `origin` is the boundary before the first.
+
+    `logprobs` are those of the prompt so far, where the request wants them.
+    """
 
     status: ClassVar[RequestStatus] = RequestStatus.PREFILL
     consumed: int
     origin: int | None
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PrefillInFlight:
-    """A prompt chunk of `length` tokens is submitted."""
+    """A prompt chunk of `length` tokens is submitted; `logprobs` are those of the chunks before."""
 
     status: ClassVar[RequestStatus] = RequestStatus.PREFILL
     flight: Flight
     consumed: int
     length: int
     origin: int
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

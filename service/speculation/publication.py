@@ -10,11 +10,16 @@ from service.generation.cancellation import CancellationToken
 from service.generation.events import Finished, SemanticEvent
 from service.generation.finish import FinishReason, MatchedStop
 from service.generation.sequence import TokenCommit
+from service.speculation.contract import TokenLogprob
 from service.speculation.round import TokenSource
 
 
 class TextState(Protocol):
     """Decoded text, stops and parsers of one output; forked, then installed or dropped."""
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """Return how many of the tokens were part of the reasoning."""
 
     def fork(self) -> TextState:
         """Return an independent copy with no staged events; cheap, never a replay."""
@@ -37,6 +42,11 @@ class TokensOnly:
     """A text state for token-only output: no text, no stops, only the end."""
 
     ended: FinishReason | None = None
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """Return zero: nothing is read."""
+        return 0
 
     def fork(self) -> TokensOnly:
         """Return a copy; there is nothing staged to leave behind."""
@@ -65,7 +75,9 @@ class TokensOnly:
 class PublishedRound:
     """What one publication delivers: committed tokens with their sources, and events.
 
-    `accepted` of `judged` proposals were kept. A cancellation delivers no tokens.
+    `accepted` of `judged` proposals were kept. A cancellation delivers no tokens. `logprobs` runs
+    in parallel to `tokens` where the request wants any; `prompt_logprobs` comes once, for the
+    prompt's tokens from the second on.
     """
 
     tokens: tuple[TokenCommit, ...]
@@ -73,6 +85,8 @@ class PublishedRound:
     judged: int
     accepted: int
     events: tuple[SemanticEvent, ...]
+    logprobs: tuple[TokenLogprob, ...] = ()
+    prompt_logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +97,20 @@ class RoundTokens:
     sources: tuple[TokenSource, ...]
     judged: int = 0
     accepted: int = 0
+    logprobs: tuple[TokenLogprob, ...] = ()
+    prompt_logprobs: tuple[TokenLogprob, ...] = ()
 
     def with_events(self, events: tuple[SemanticEvent, ...]) -> PublishedRound:
         """Return the round as it is delivered."""
-        return PublishedRound(self.tokens, self.sources, self.judged, self.accepted, events)
+        return PublishedRound(
+            tokens=self.tokens,
+            sources=self.sources,
+            judged=self.judged,
+            accepted=self.accepted,
+            events=events,
+            logprobs=self.logprobs,
+            prompt_logprobs=self.prompt_logprobs,
+        )
 
 
 class Publisher(Protocol):

@@ -10,6 +10,7 @@ from service.speculation.contract import (
     DraftBlock,
     Sampler,
     TargetRows,
+    TokenLogprob,
 )
 from service.speculation.policy import Accept, Stream, choose, judge
 from service.speculation.publication import RoundTokens, TextState
@@ -18,12 +19,17 @@ from service.speculation.round import SpeculativeRound, TokenSource
 
 @dataclass(frozen=True, slots=True)
 class OutputState:
-    """A lane's logical state: installed whole, in one assignment."""
+    """A lane's logical state: installed whole, in one assignment.
+
+    `alternatives` is how many each committed token's log-probability comes with, None where
+    none is wanted.
+    """
 
     sampler: Sampler
     sequence: GenerationSequence
     text: TextState
     stream: Stream
+    alternatives: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +42,46 @@ class ResolvedLane:
     bonus: int | None = None
 
 
-class _Tentative:
-    """Copies of a lane's state that advance token by token."""
+@dataclass(frozen=True, slots=True)
+class LastRow:
+    """The row after a prompt, where its chunk has a row for each of its tokens."""
 
-    def __init__(self, state: OutputState) -> None:
+    rows: TargetRows
+    last: int
+
+    def distribution(self, row: int, sampler: Sampler) -> Distribution:
+        return self.rows.distribution(self.last + row, sampler)
+
+    def logprob(self, row: int, sampler: Sampler, token: int, alternatives: int) -> TokenLogprob:
+        return self.rows.logprob(self.last + row, sampler, token, alternatives)
+
+    def raw_logprob(self, row: int, token: int, alternatives: int) -> TokenLogprob:
+        return self.rows.raw_logprob(self.last + row, token, alternatives)
+
+
+class _Tentative:
+    """Copies of a lane's state that advance token by token, over the rows of one pass."""
+
+    def __init__(self, rows: TargetRows, state: OutputState) -> None:
+        self.rows = rows
+        self.alternatives = state.alternatives
+        self.logprobs: list[TokenLogprob] = []
         self.sampler = state.sampler
         self.sequence = state.sequence
         self.text = state.text.fork()
         self.stream = state.stream
         self.commits: list[TokenCommit] = []
 
+    def target(self) -> Distribution:
+        """Return the target's distribution at the next position."""
+        return self.rows.distribution(len(self.commits), self.sampler)
+
     def commit(self, distribution: Distribution, token: int) -> bool:
-        """Commit one token of a target row; return whether it ends the output."""
+        """Commit one token of the next row; return whether it ends the output."""
+        if self.alternatives is not None:
+            row = len(self.commits)
+            scored = self.rows.logprob(row, self.sampler, token, self.alternatives)
+            self.logprobs.append(scored)
         self.sampler = self.sampler.advance(distribution, token)
         stop = self.text.push_token(token)
         complete = stop is None and self.sampler.grammar_is_complete()
@@ -60,7 +94,7 @@ class _Tentative:
 
     def state(self) -> OutputState:
         """Return the advanced state as one value."""
-        return OutputState(self.sampler, self.sequence, self.text, self.stream)
+        return OutputState(self.sampler, self.sequence, self.text, self.stream, self.alternatives)
 
 
 def resolve_block(rows: TargetRows, block: DraftBlock, state: OutputState) -> ResolvedLane:
@@ -69,10 +103,10 @@ def resolve_block(rows: TargetRows, block: DraftBlock, state: OutputState) -> Re
     Raises:
         OutriderError: a row or the text state failed; `state` is unchanged.
     """
-    tentative = _Tentative(state)
+    tentative = _Tentative(rows, state)
     round_ = SpeculativeRound(len(block.proposals))
-    for row, proposal in enumerate(block.proposals):
-        target = rows.distribution(row, tentative.sampler)
+    for proposal in block.proposals:
+        target = tentative.target()
         decision, tentative.stream = judge(target, proposal, tentative.stream)
         if isinstance(decision, Accept):
             ends = tentative.commit(target, proposal.token)
@@ -85,12 +119,18 @@ def resolve_block(rows: TargetRows, block: DraftBlock, state: OutputState) -> Re
             break
     bonus = None
     if round_.is_full_acceptance and not round_.terminal:
-        target = rows.distribution(len(block.proposals), tentative.sampler)
+        target = tentative.target()
         bonus, tentative.stream = choose(target, tentative.stream)
         round_ = round_.bonus(bonus, terminal=tentative.commit(target, bonus))
     plan = round_.plan()
     judged = plan.accepted + (TokenSource.REPLACEMENT in plan.sources)
-    committed = RoundTokens(tuple(tentative.commits), plan.sources, judged, plan.accepted)
+    committed = RoundTokens(
+        tokens=tuple(tentative.commits),
+        sources=plan.sources,
+        judged=judged,
+        accepted=plan.accepted,
+        logprobs=tuple(tentative.logprobs),
+    )
     return ResolvedLane(tentative.state(), committed, plan.verified_inputs, bonus)
 
 
@@ -98,9 +138,9 @@ def resolve_single(
     rows: TargetRows, state: OutputState, source: TokenSource, inputs: int
 ) -> ResolvedLane:
     """Take one token from one row: a plain step, or the end of a prefill of `inputs` tokens."""
-    tentative = _Tentative(state)
-    target = rows.distribution(0, tentative.sampler)
+    tentative = _Tentative(rows, state)
+    target = tentative.target()
     token, tentative.stream = choose(target, tentative.stream)
     tentative.commit(target, token)
-    committed = RoundTokens(tuple(tentative.commits), (source,))
+    committed = RoundTokens(tuple(tentative.commits), (source,), logprobs=tuple(tentative.logprobs))
     return ResolvedLane(tentative.state(), committed, inputs)

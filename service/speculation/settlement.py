@@ -21,6 +21,7 @@ from service.speculation.contract import (
     Proposer,
     ProposerCommit,
     Target,
+    TokenLogprob,
 )
 from service.speculation.lane import Clock, Lane, as_outrider_error
 from service.speculation.observer import LifecycleStage
@@ -37,7 +38,7 @@ from service.speculation.phase import (
     ReadyToDraft,
     Resolving,
 )
-from service.speculation.resolution import ResolvedLane, resolve_block, resolve_single
+from service.speculation.resolution import LastRow, ResolvedLane, resolve_block, resolve_single
 from service.speculation.reuse import discard, discard_promoted, resolve_branch
 from service.speculation.round import TokenSource
 from service.speculation.statistics import SequenceStatistics
@@ -180,10 +181,31 @@ def _judge(
 def _judge_prefill(entry: _Entry, output: PassOutput) -> None:
     prefill = entry.prefill
     assert prefill is not None
-    is_last = prefill.consumed + prefill.length == len(entry.lane.request.prompt)
-    if is_last and not entry.cancelling:
+    if entry.cancelling:
+        return
+    scored = _score_prompt(entry.lane, prefill, output, entry.flight.index)
+    if prefill.consumed + prefill.length == len(entry.lane.request.prompt):
         rows = output.rows(entry.flight.index)
-        entry.resolved = resolve_single(rows, entry.lane.state, TokenSource.PREFILL, prefill.length)
+        if entry.lane.request.prompt_logprobs is not None:
+            rows = LastRow(rows, prefill.length - 1)
+        resolved = resolve_single(rows, entry.lane.state, TokenSource.PREFILL, prefill.length)
+        committed = replace(resolved.committed, prompt_logprobs=scored)
+        entry.resolved = replace(resolved, committed=committed)
+    else:
+        entry.prefill = replace(prefill, logprobs=scored)
+
+
+def _score_prompt(
+    lane: Lane, prefill: PrefillInFlight, output: PassOutput, index: int
+) -> tuple[TokenLogprob, ...]:
+    """Return the log-probabilities of the prompt up to the token after the chunk, if wanted."""
+    wanted, prompt = lane.request.prompt_logprobs, lane.request.prompt
+    if wanted is None:
+        return ()
+    rows = output.rows(index)
+    following = prompt[prefill.consumed + 1 : prefill.consumed + prefill.length + 1]
+    scored = (rows.raw_logprob(row, token, wanted) for row, token in enumerate(following))
+    return (*prefill.logprobs, *scored)
 
 
 def _judge_verification(entry: _Entry, output: PassOutput, options: SchedulerOptions) -> None:
@@ -288,7 +310,7 @@ def _publish(entry: _Entry) -> None:
         assert entry.prefill is not None
         lane.statistics = entry.statistics
         consumed = entry.prefill.consumed + entry.prefill.length
-        lane.enter(Prefilling(consumed, entry.prefill.origin))
+        lane.enter(Prefilling(consumed, entry.prefill.origin, entry.prefill.logprobs))
     else:
         _publish_resolved(entry, resolved)
 

@@ -58,7 +58,9 @@ def submit_prefill(
         assert isinstance(phase, Prefilling)
         flight = Flight(pending, index, entry.input.checkpoint, None, None)
         length = len(entry.input.tokens)
-        entry.lane.enter(PrefillInFlight(flight, phase.consumed, length, entry.origin))
+        entry.lane.enter(
+            PrefillInFlight(flight, phase.consumed, length, entry.origin, phase.logprobs)
+        )
         _count_target_tokens(entry.lane, length)
     return pending
 
@@ -82,7 +84,13 @@ def _prefill_entry(target: Target, lane: Lane, chunk: int) -> _Entry[PrefillInpu
     is_last = end == len(request.prompt)
     origin = checkpoint if phase.origin is None else phase.origin
     values = PrefillInput(
-        request.slot, checkpoint, tokens, is_last, lane.history, lane.state.sampler
+        slot=request.slot,
+        checkpoint=checkpoint,
+        tokens=tokens,
+        is_last=is_last,
+        history=lane.history,
+        sampler=lane.state.sampler,
+        every_row=request.prompt_logprobs is not None,
     )
     return _Entry(lane, origin, values)
 

@@ -58,15 +58,15 @@ class TextAutomaton:
         at = self._nodes[node]
         return self._texts[at.owner][: at.depth] if at.depth else ""
 
-    def scan(self, node: int, piece: str) -> Scan:
-        """Read the next piece from a node on, up to the first match."""
+    def scan(self, node: int, piece: str, *, muted: bool = False) -> Scan:
+        """Read the next piece from a node on, up to the first match; all matches, if `muted`."""
         if not self._texts:
             return Scan(piece, ROOT)
         start, read = self._nodes[node], 0
         for read, character in enumerate(piece, 1):
             node = self._next(node, character)
             match = self._nodes[node].match
-            if match is not None:
+            if match is not None and not muted:
                 before = start.depth + read - len(self._texts[match])
                 return Scan(self._first(start, piece, before), ROOT, match)
         settled = start.depth + read - self._nodes[node].depth

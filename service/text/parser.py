@@ -18,8 +18,21 @@ class TextParser(Protocol):
             SemanticError: the text breaks the dialect.
         """
 
+    def mark(self, marker: str) -> tuple[TextParser, tuple[SemanticEvent, ...]]:
+        """Return the same for a special token that is one of the dialect's markers.
+
+        It is a marker for sure, where equal letters from ordinary tokens may be text.
+
+        Raises:
+            SemanticError: the marker breaks the dialect.
+        """
+
     def finish(self) -> tuple[SemanticEvent, ...]:
         """Return what was still open, as the literal text it then is."""
+
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether what comes next is part of the reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +42,16 @@ class PlainText:
     def read(self, text: str) -> tuple[PlainText, tuple[SemanticEvent, ...]]:
         """Pass the text on."""
         return self, (TextDelta(text),)
+
+    def mark(self, marker: str) -> tuple[PlainText, tuple[SemanticEvent, ...]]:
+        """Drop the marker: there is nothing to structure."""
+        del marker
+        return self, ()
+
+    @property
+    def is_reasoning(self) -> bool:
+        """Whether there is reasoning: never."""
+        return False
 
     def finish(self) -> tuple[SemanticEvent, ...]:
         """Hold nothing."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import groupby
 
@@ -22,7 +22,8 @@ class TextRules:
     """How the tokens of one output become events; shared by every fork of its state.
 
     Tokens in `silent` (the end-of-sequence tokens) add no text even where the
-    vocabulary counts them as ordinary ones.
+    vocabulary counts them as ordinary ones. Tokens in `markers` structure the output and are told
+    to the parser instead. No stop matches before `min_tokens` tokens.
     """
 
     vocabulary: Vocabulary
@@ -30,6 +31,8 @@ class TextRules:
     include_stop: bool = False
     silent: frozenset[int] = frozenset()
     parser: TextParser = PLAIN_TEXT
+    markers: Mapping[int, str] = field(default_factory=dict)
+    min_tokens: int = 0
 
     def text_bytes(self, token: int) -> bytes:
         """Return what a token adds to this output's text."""
@@ -50,7 +53,16 @@ class GeneratedText:
     recognised before its own text is looked at.
     """
 
-    __slots__ = ("_node", "_parser", "_phase", "_rules", "_staged", "_unfinished")
+    __slots__ = (
+        "_node",
+        "_parser",
+        "_phase",
+        "_reasoning_tokens",
+        "_rules",
+        "_staged",
+        "_tokens",
+        "_unfinished",
+    )
 
     def __init__(self, rules: TextRules) -> None:
         self._rules = rules
@@ -58,7 +70,14 @@ class GeneratedText:
         self._node = ROOT
         self._parser = rules.parser
         self._phase = _Phase.OPEN
+        self._tokens = 0
+        self._reasoning_tokens = 0
         self._staged: list[SemanticEvent] = []
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """Return how many tokens came while the parser was reading the reasoning."""
+        return self._reasoning_tokens
 
     def fork(self) -> GeneratedText:
         """Return an independent copy with no staged events, in constant time."""
@@ -67,6 +86,8 @@ class GeneratedText:
         copy._node = self._node
         copy._parser = self._parser
         copy._phase = self._phase
+        copy._tokens = self._tokens
+        copy._reasoning_tokens = self._reasoning_tokens
         return copy
 
     def push_token(self, token: int) -> MatchedStop | None:
@@ -79,10 +100,15 @@ class GeneratedText:
             raise SemanticError("push_token", "the output has already ended")
         if not 0 <= token < self._rules.vocabulary.size:
             raise SemanticError("push_token", self._rules.vocabulary.refusal(token))
+        self._tokens += 1
+        self._reasoning_tokens += self._parser.is_reasoning
         stop = self._rules.stops.by_token.get(token)
-        if stop is not None:
+        if stop is not None and self._tokens > self._rules.min_tokens:
             self._stop_at_token(token, stop)
             return stop
+        if token in self._rules.markers:
+            self._mark(self._rules.markers[token])
+            return None
         return self._read(self._rules.text_bytes(token))
 
     def finish(self, reason: FinishReason) -> None:
@@ -109,7 +135,8 @@ class GeneratedText:
     def _read(self, data: bytes) -> MatchedStop | None:
         """Read bytes up to the first stop; what follows it is dropped with them."""
         text, self._unfinished = decode_complete(self._unfinished + data)
-        scan = self._rules.stops.automaton.scan(self._node, text)
+        muted = self._tokens <= self._rules.min_tokens
+        scan = self._rules.stops.automaton.scan(self._node, text, muted=muted)
         self._node = scan.node
         self._emit(scan.released)
         if scan.match is None:
@@ -120,6 +147,11 @@ class GeneratedText:
         self._unfinished = b""
         self._phase = _Phase.STOPPED
         return stop
+
+    def _mark(self, marker: str) -> None:
+        self._release_held()
+        self._parser, events = self._parser.mark(marker)
+        self._staged.extend(events)
 
     def _stop_at_token(self, token: int, stop: MatchedStop) -> None:
         if self._rules.include_stop:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from service.generation.config import ResolvedGenerationConfig
-from service.generation.randomness import DraftRandomness
+from service.generation.randomness import AddressedRandomness
 from service.speculation.contract import (
     DraftBlock,
     DraftRequest,
@@ -20,7 +20,7 @@ from tests.contract.proposers import ProposerCase
 # Repetitive, so that a lookup finds something to copy.
 PROMPT = (1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 1, 2, 3)
 FIRST = 4
-RANDOMNESS = DraftRandomness(b"contract suite")
+RANDOMNESS = AddressedRandomness(b"contract suite")
 # No vocabulary has it.
 END = 999
 

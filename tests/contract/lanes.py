@@ -16,6 +16,7 @@ from service.speculation.contract import (
     PassOutput,
     PrefillInput,
     Sampler,
+    SamplingInput,
     Submission,
     Target,
     Tokens,
@@ -61,7 +62,9 @@ class DrivenLane:
     @property
     def sampler(self) -> Sampler:
         """Return the lane's sampling state, which the settings here never advance."""
-        return self.target.sampler(self.config, self.prompt)
+        return self.target.sampler(
+            SamplingInput(self.config, self.prompt, self.target.limits.vocabulary_size)
+        )
 
     def chunk(self, tokens: Tokens, *, is_last: bool = True) -> PrefillInput:
         """Return a chunk of the prompt to submit."""

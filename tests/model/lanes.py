@@ -11,7 +11,7 @@ from service.generation.cancellation import CancellationToken
 from service.generation.config import GenerationOverrides, resolve_generation_config
 from service.generation.randomness import Randomness
 from service.generation.sequence import GenerationSequence
-from service.speculation.contract import Proposer, Target, Tokens
+from service.speculation.contract import Proposer, SamplingInput, Target, Tokens
 from service.speculation.lane import LaneRequest, TerminalRequest
 from service.speculation.observer import LifecycleObserver, ignore_lifecycle
 from service.speculation.options import SchedulerOptions, SpeculativeConfig
@@ -73,7 +73,7 @@ def _request(target: Target, slot: int, job: Job, ends: frozenset[int]) -> LaneR
             eos_token_ids=ends,
             fixed_width=job.fixed_width,
         ),
-        sampler=target.sampler(GREEDY, job.prompt),
+        sampler=target.sampler(SamplingInput(GREEDY, job.prompt, target.limits.vocabulary_size)),
         sequence=GenerationSequence(MAX_TOKENS, ends),
         text=TokensOnly(),
         publisher=CallbackPublisher(job.deliver),

@@ -14,7 +14,7 @@ from service.generation.cancellation import CancellationToken
 from service.generation.config import ResolvedGenerationConfig
 from service.generation.randomness import randomness_from_seed
 from service.generation.sequence import GenerationSequence
-from service.speculation.contract import Proposer, Tokens
+from service.speculation.contract import Proposer, SamplingInput, Tokens
 from service.speculation.lane import LaneRequest, TerminalRequest
 from service.speculation.observer import LifecycleStage
 from service.speculation.options import SchedulerOptions, SpeculativeConfig
@@ -176,7 +176,9 @@ class TableDriver:
             config=SpeculativeConfig(
                 plan.max_tokens, plan.width, temperature, EOS, fixed_width=plan.is_fixed
             ),
-            sampler=self.target.sampler(plan.config, plan.prompt),
+            sampler=self.target.sampler(
+                SamplingInput(plan.config, plan.prompt, self.target.limits.vocabulary_size)
+            ),
             sequence=GenerationSequence(
                 plan.max_tokens, EOS, self.target.limits.max_context - len(plan.prompt)
             ),

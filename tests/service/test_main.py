@@ -17,7 +17,7 @@ from service.commands.engines import BuildRequest
 from service.commands.serve import ready_text
 from service.errors import BundleError, IncompatibleDraft, InvalidSettings
 from service.rpc.validation import validate
-from service.runtime.request import ChatMessage, SpeculationMode
+from service.runtime.request import ChatMessage, ChatPrompt, SpeculationMode
 from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.speculation.capability import DraftSource, Ready, Unavailable
 
@@ -76,7 +76,7 @@ def test_bundle_loads_as_a_model_with_prompt_lookup(tiny):
 def test_chat_of_a_bundle_is_rendered_by_its_own_template(tiny):
     (model,) = onnx(tiny)
 
-    rendered = model.text.render((ChatMessage("user", "hi"),), max_characters=100)
+    rendered = model.text.render(ChatPrompt((ChatMessage("user", "hi"),)), max_characters=100)
 
     assert "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n" == rendered
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engines.sampling.row_sampler import RowSampler
-from service.generation.randomness import DraftRandomness
+from service.generation.randomness import AddressedRandomness
 from service.speculation.contract import DraftRequest, History, ProposerCommit, Tokens
 
-RANDOMNESS = DraftRandomness(b"proposer tests")
+RANDOMNESS = AddressedRandomness(b"proposer tests")
 GREEDY = RowSampler()
 SAMPLED = RowSampler(temperature=1.0)
 

@@ -1,5 +1,6 @@
 """Each portable field has its proto field and the other way round, and its value arrives."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from types import UnionType
@@ -22,7 +23,6 @@ from service.generation.finish import MatchedStop
 from service.rpc.enums import WIRE_VALUES
 from service.rpc.messages import RATES, request_statistics
 from service.rpc.mirror import mirror, seconds_of
-from service.rpc.rules import RULES, UNSERVED
 from service.runtime.models import LoadedModel, LoadedProposer, ModelInformation
 from service.runtime.request import (
     Admitted,
@@ -63,10 +63,7 @@ def pair(portable: type, wire: type[Message], only_portable: str = "", only_wire
     return pytest.param(Mirrored(portable, wire, *both), id=portable.__name__)
 
 
-UNSERVED_SETTINGS = " ".join(
-    name for name, rule in RULES["outrider.v1.GenerationSettings"].items() if rule is UNSERVED
-)
-REQUEST_SETTINGS = "seed max_context stops include_stop stop_on_eos eos_token_id"
+REQUEST_SETTINGS = "seed max_context stops include_stop stop_on_eos eos_token_id constraint"
 WIRE = capability_pb2.SpeculativeCapability
 
 PAIRS = (
@@ -82,12 +79,12 @@ PAIRS = (
     pair(
         ResolvedGenerationConfig,
         settings_pb2.GenerationSettings,
-        only_wire=f"{UNSERVED_SETTINGS} {REQUEST_SETTINGS}",
+        only_wire=REQUEST_SETTINGS,
     ),
     pair(
         GenerationOverrides,
         settings_pb2.GenerationSettings,
-        only_wire=f"{UNSERVED_SETTINGS} {REQUEST_SETTINGS}",
+        only_wire=REQUEST_SETTINGS,
     ),
     # `prompt` is a oneof; `overrides` and what follows it are the wire's `settings`.
     pair(
@@ -103,18 +100,18 @@ PAIRS = (
         only_portable="config seed max_tokens max_context",
         only_wire="settings priority",
     ),
-    # `tokens` and `sources` are parallel lists of the wire's `tokens`.
+    # `tokens`, `sources` and `logprobs` are parallel lists of the wire's `tokens`.
     pair(
         PublishedRound,
         generation_pb2.Round,
-        only_portable="sources judged accepted",
-        only_wire="judged_tokens accepted_tokens prompt_logprobs",
+        only_portable="sources judged accepted logprobs",
+        only_wire="judged_tokens accepted_tokens",
     ),
-    # The two counts are the wire's `usage`; the events come from publications.
+    # The counts are the wire's `usage`; the events come from publications.
     pair(
         Ended,
         generation_pb2.Finished,
-        only_portable="prompt_tokens completion_tokens",
+        only_portable="prompt_tokens completion_tokens reasoning_tokens",
         only_wire="usage events",
     ),
     pair(events.ToolCallStart, generation_pb2.ToolCallStart),
@@ -206,9 +203,14 @@ def sample(kind: Any, number: int) -> Any:
         float: number + 0.5,
         str: f"value {number}",
         tuple[int, ...]: (number, number + 1),
+        tuple[str, ...]: (f"value {number}",),
+        frozenset[int]: frozenset({number, number + 1}),
+        Mapping[int, float]: {number: number + 0.5},
     }
     if kind in plain:
         return plain[kind]
+    if isinstance(kind, type) and is_dataclass(kind):
+        return sampled(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return list(kind)[-1]
     return sample(next(arg for arg in get_args(kind) if arg is not type(None)), number)
@@ -224,10 +226,16 @@ def sampled(portable: type) -> Any:
     return portable(**values)
 
 
-def arrived(message: Message, name: str) -> Any:
+def arrived(message: Message, name: str, kind: type) -> Any:
     value = getattr(message, name)
     if isinstance(value, Duration):
         return seconds_of(value)
+    if is_dataclass(kind):
+        names = [field.name for field in fields(kind)]
+        hints = get_type_hints(kind)
+        return kind(**{each: arrived(value, each, hints[each]) for each in names})
+    if kind in {dict, frozenset}:
+        return kind(value)
     return tuple(value) if message.DESCRIPTOR.fields_by_name[name].is_repeated else value
 
 
@@ -249,7 +257,7 @@ def test_mirror_carries_every_value(portable: type, wire: type[Message]):
     for field in fields(portable):
         given = getattr(value, field.name)
         expected = WIRE_VALUES[given] if isinstance(given, Enum) else given
-        assert expected == arrived(message, field.name), field.name
+        assert expected == arrived(message, field.name, type(given)), field.name
 
 
 def test_mirror_leaves_none_absent():

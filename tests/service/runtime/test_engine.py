@@ -383,7 +383,7 @@ def test_request_that_cannot_begin_fails_alone_and_returns_its_slot():
     engine = driven()
     ticket = engine.submit(request("hello", max_new_tokens=3))
 
-    def refuse(config, prompt):
+    def refuse(sampling):
         engine.model.target.sampler = original
         raise ZeroDivisionError("sampler")
 

@@ -24,7 +24,7 @@ from service.errors import (
 )
 from service.generation.finish import FinishReason
 from service.runtime.models import ModelRegistry
-from service.runtime.request import ChatMessage, Ended
+from service.runtime.request import ChatMessage, ChatPrompt, Ended
 from service.runtime.runtime import Runtime
 from service.runtime.settings import RuntimeOptions
 from service.speculation.observer import LifecycleStage
@@ -317,7 +317,7 @@ async def test_text_is_turned_into_tokens_and_back():
         tokens, lost = await runtime.tokenize("", "héllo", add_special_tokens=True)
         assert (tuple("héllo".encode()), "") == (tokens, lost)
         assert "héllo" == await runtime.detokenize("", tokens, skip_special_tokens=True)
-        chat = (ChatMessage("user", "hi"),)
+        chat = ChatPrompt((ChatMessage("user", "hi"),))
         text, rendered = await runtime.render_chat("", chat)
         assert "<|bos|><|user|>hi<|reply|>" == text
         assert (Special.BOS, Special.USER, *b"hi", Special.REPLY) == rendered

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from service.errors import EngineError, OutriderError, PublicationError
 from service.generation.cancellation import CancellationToken
 from service.generation.finish import FinishReason, MatchedStop
-from service.generation.randomness import DraftRandomness, Randomness, RandomStream
+from service.generation.randomness import AddressedRandomness, Randomness, RandomStream
 from service.generation.sequence import GenerationSequence
 from service.speculation.capability import ExecutionTopology
 from service.speculation.completion import (
@@ -29,6 +31,7 @@ from service.speculation.contract import (
     ProposerTraits,
     Submission,
     TargetLimits,
+    TokenLogprob,
     VerificationInput,
 )
 from service.speculation.lane import Lane, LaneRequest
@@ -108,6 +111,9 @@ class PlainSampler:
     def prefix_is_complete(self, generated: Sequence[int]) -> bool:
         return self.prefix_limit is not None and len(generated) >= self.prefix_limit
 
+    def may_follow(self, generated: Sequence[int], token: int) -> bool:
+        return True
+
 
 class ScriptedCompletion:
     """Ends when told to, after a number of polls, or never."""
@@ -156,6 +162,14 @@ class ScriptedRows:
         if slot in self.output.target.fail_rows:
             raise EngineError(f"rows of slot {slot} failed")
         return self.output.values[row]
+
+    def logprob(
+        self, row: int, sampler: PlainSampler, token: int, alternatives: int
+    ) -> TokenLogprob:
+        return TokenLogprob(math.log(self.distribution(row, sampler).probability(token)))
+
+    def raw_logprob(self, row: int, token: int, alternatives: int) -> TokenLogprob:
+        return self.logprob(row, PlainSampler(), token, alternatives)
 
 
 @dataclass
@@ -221,7 +235,7 @@ class ScriptedTarget:
             supports_component_timings=True,
         )
 
-    def sampler(self, config: object, prompt: tuple[int, ...]) -> PlainSampler:
+    def sampler(self, request: object) -> PlainSampler:
         return PlainSampler()
 
     def open(self, tokens: Sequence[int] = ()) -> int:
@@ -372,6 +386,8 @@ class RecordingText:
         self.ended: FinishReason | None = None
         self.fail_token = fail_token
 
+    reasoning_tokens: ClassVar[int] = 0
+
     def fork(self) -> RecordingText:
         return RecordingText(self.tokens, fail_token=self.fail_token)
 
@@ -479,7 +495,7 @@ class Bench:
             text=RecordingText(),
             publisher=RecordingPublisher(self.trace),
             cancellation=CancellationToken(),
-            randomness=Randomness(FixedStream(b""), DraftRandomness(b"draft")),
+            randomness=Randomness(FixedStream(b""), AddressedRandomness(b"draft")),
             proposer=self.proposer,
         )
         return replace(request, **changes)

@@ -3,7 +3,7 @@
 import pytest
 
 from service.errors import EmptyProposalBlock
-from service.generation.randomness import DraftRandomness
+from service.generation.randomness import AddressedRandomness
 from service.generation.sequence import GenerationSequence
 from service.speculation.contract import (
     CommitInput,
@@ -45,7 +45,7 @@ def draft_request(width, generated=(5,)):
         width=width,
         fixed_width=False,
         sampler=SAMPLER,
-        randomness=DraftRandomness(b"draft"),
+        randomness=AddressedRandomness(b"draft"),
         eos_token_ids=frozenset(),
     )
 

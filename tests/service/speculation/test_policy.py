@@ -1,4 +1,4 @@
-from service.generation.randomness import DraftRandomness, randomness_from_seed
+from service.generation.randomness import AddressedRandomness, randomness_from_seed
 from service.speculation.contract import Proposal
 from service.speculation.policy import Accept, Reject, acceptance_probability, judge
 from tests.service.speculation.doubles import FixedStream, Weights
@@ -17,7 +17,7 @@ def test_greedy_judgement_asks_only_for_the_targets_choice():
 def test_randomness_gives_the_target_a_stream_and_the_draft_positions():
     randomness = randomness_from_seed(3, 0.7)
     assert randomness.target.draws == 0
-    assert isinstance(randomness.draft, DraftRandomness)
+    assert isinstance(randomness.draft, AddressedRandomness)
     assert randomness.draft.at(4) == randomness_from_seed(3, 0.7).draft.at(4)
     greedy = randomness_from_seed(3, 0.0)
     assert (None, None) == (greedy.target, greedy.draft)

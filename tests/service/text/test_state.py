@@ -284,6 +284,11 @@ class ShoutingParser:
     def read(self, text):
         return ShoutingParser(self.held + text), ()
 
+    def mark(self, marker):
+        return self.read(marker)
+
+    is_reasoning = False
+
     def finish(self):
         return (TextDelta(self.held.upper()),)
 

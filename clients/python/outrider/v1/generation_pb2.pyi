@@ -469,8 +469,9 @@ Global___Alternatives: _TypeAlias = Alternatives  # noqa: Y015
 
 @_typing.final
 class PromptLogprobs(_message.Message):
-    """Log-probabilities of the prompt. The lists run in parallel and start at the prompt's second token:
-    the first has no distribution.
+    """Log-probabilities of the prompt in the model's own distribution: at temperature 1, without the
+    request's settings, which act on the output alone. The lists run in parallel and start at the
+    prompt's second token: the first has no distribution.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -733,22 +734,26 @@ class Usage(_message.Message):
     PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
     COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
     CACHED_TOKENS_FIELD_NUMBER: _builtins.int
+    REASONING_TOKENS_FIELD_NUMBER: _builtins.int
     prompt_tokens: _builtins.int
     """Tokens of the prompt, those found in a cache included."""
     completion_tokens: _builtins.int
     """Tokens generated, a terminal one included."""
     cached_tokens: _builtins.int
     """Tokens of the prompt that a cache spared."""
+    reasoning_tokens: _builtins.int
+    """Generated tokens that were part of the reasoning."""
     def __init__(
         self,
         *,
         prompt_tokens: _builtins.int = ...,
         completion_tokens: _builtins.int = ...,
         cached_tokens: _builtins.int = ...,
+        reasoning_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cached_tokens", b"cached_tokens", "completion_tokens", b"completion_tokens", "prompt_tokens", b"prompt_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cached_tokens", b"cached_tokens", "completion_tokens", b"completion_tokens", "prompt_tokens", b"prompt_tokens", "reasoning_tokens", b"reasoning_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -209,7 +209,7 @@ class GenerationSettings(_message.Message):
     """
     min_new_tokens: _builtins.int
     """No end-of-sequence and no stop before this many tokens, at least 0 and at most
-    `max_new_tokens`. Absent: 0.
+    `max_new_tokens`. A constraint that allows nothing more ends the output all the same. Absent: 0.
     """
     max_context: _builtins.int
     """The largest number of tokens of prompt and output together, at least 1 and at most the model's
@@ -222,11 +222,12 @@ class GenerationSettings(_message.Message):
     eos_token_id: _builtins.int
     """The token that counts as end-of-sequence instead of the model's own."""
     logprobs: _builtins.int
-    """Natural logarithms of the probabilities of the committed tokens, each with this many of the
-    likeliest alternatives, at least 0. Absent: none are sent.
+    """Natural logarithms of the probabilities of the committed tokens in the processed distribution
+    (at temperature 0: of the processed logits at temperature 1), each with this many of the
+    likeliest alternatives, 0 to 20. Absent: none are sent.
     """
     prompt_logprobs: _builtins.int
-    """The same for the tokens of the prompt. Absent: none are sent."""
+    """The same for the tokens of the prompt, in the model's own distribution. Absent: none are sent."""
     @_builtins.property
     def dry(self) -> Global___DrySettings:
         """Penalises what would continue a repeated run. Absent: off."""
@@ -238,7 +239,7 @@ class GenerationSettings(_message.Message):
     @_builtins.property
     def mirostat(self) -> Global___MirostatSettings:
         """Holds the surprise of the output constant; replaces the truncations (`top_k`, `top_p`,
-        `min_p`, `top_a`, `typical_p`). Absent: off.
+        `min_p`, `top_a`, `typical_p`). No block is drafted ahead under it. Absent: off.
         """
 
     @_builtins.property
@@ -262,7 +263,9 @@ class GenerationSettings(_message.Message):
 
     @_builtins.property
     def constraint(self) -> Global___Constraint:
-        """What the output must match. Absent: anything."""
+        """What the output must match; in a conversation, the text after any reasoning. It excludes tools,
+        unless their choice is NONE. Absent: anything.
+        """
 
     def __init__(
         self,
@@ -408,7 +411,7 @@ class DrySettings(_message.Message):
     """The longest run that goes unpunished, in tokens, at least 1. Absent: 2."""
     @_builtins.property
     def sequence_breakers(self) -> Global___SequenceBreakers:
-        """Texts at which a run ends. Absent: a line break, a colon, a double quote and an asterisk."""
+        """Texts at which a run ends: at any token that contains one of them. Absent: a line break, a colon, a double quote and an asterisk."""
 
     def __init__(
         self,

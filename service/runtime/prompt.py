@@ -1,0 +1,122 @@
+"""The prompt of a request as tokens, and how the turn after it is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from service.errors import FieldViolation, InvalidRequest
+from service.runtime.models import LoadedModel
+from service.runtime.request import (
+    ChatPrompt,
+    GenerationRequest,
+    Prompt,
+    TextPrompt,
+    TokenPrompt,
+)
+from service.runtime.request_checks import refuse
+from service.speculation.contract import Tokens
+from service.text.dialect import Reading, Turn
+from service.text.tools import NamedTool, ToolChoice
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPrompt:
+    """A prompt, the window that it and the output share, and the reading of the output.
+
+    `constraint_field` names what asked for `reading.language`.
+    """
+
+    tokens: Tokens
+    max_context: int
+    reading: Reading
+    constraint_field: str = "settings.constraint"
+
+
+def read_prompt(model: LoadedModel, request: GenerationRequest) -> ReadPrompt:
+    """Tokenise a prompt and say how what follows it is read.
+
+    Raises:
+        InvalidRequest: it is empty, too long, or its conversation is refused.
+        NoChatTemplate: a conversation was given to a model without a template.
+    """
+    tokens, reading = _tokens_and_reading(model, request)
+    field = "chat.tools" if request.constraint is None else "settings.constraint"
+    window = model.target.limits.max_context
+    max_context = window if request.max_context is None else request.max_context
+    refuse(_length_violations(request.prompt, len(tokens), max_context))
+    return ReadPrompt(tokens, max_context, reading, field)
+
+
+def _tokens_and_reading(model: LoadedModel, request: GenerationRequest) -> tuple[Tokens, Reading]:
+    prompt = request.prompt
+    plain = Reading(language=request.constraint)
+    match prompt:
+        case TokenPrompt(token_ids):
+            return token_ids, plain
+        case TextPrompt(text):
+            refuse(_hopeless(model, prompt, text))
+            return model.text.encode(text, add_special_tokens=False), plain
+        case ChatPrompt():
+            rendered = model.text.render(prompt, max_characters=model.max_characters)
+            refuse(_hopeless(model, prompt, rendered))
+            reading = _read_turn(model, request, prompt, rendered)
+            return model.text.encode_rendered(rendered), reading
+
+
+def _read_turn(
+    model: LoadedModel, request: GenerationRequest, chat: ChatPrompt, rendered: str
+) -> Reading:
+    """Return the reading of the turn after a rendered conversation."""
+    dialect = model.text.find_dialect(chat.dialect)
+    choice = chat.tool_choice or (ToolChoice.AUTO if chat.tools else ToolChoice.NONE)
+    refuse(_choice_violations(request, chat, choice))
+    turn = Turn(rendered, chat.tools, choice, chat.parallel_tool_calls)
+    try:
+        return model.text.read(dialect, turn, request.constraint)
+    except ValueError as refused:
+        raise InvalidRequest(FieldViolation("chat.tools", str(refused))) from refused
+
+
+def _choice_violations(
+    request: GenerationRequest, chat: ChatPrompt, choice: ToolChoice | NamedTool
+) -> Iterator[FieldViolation]:
+    """Yield what contradicts the choice of tools."""
+    names = [tool.name for tool in chat.tools]
+    if isinstance(choice, NamedTool) and choice.name not in names:
+        yield FieldViolation("chat.tool_choice.name", f"no tool is named {choice.name!r}")
+    if choice is ToolChoice.REQUIRED and not names:
+        yield FieldViolation("chat.tool_choice", "requires a call, but there are no tools")
+    if request.constraint is not None and names and choice is not ToolChoice.NONE:
+        rule = "contradicts chat.tools; set chat.tool_choice to none"
+        yield FieldViolation("settings.constraint", rule)
+
+
+def _hopeless(model: LoadedModel, prompt: Prompt, text: str) -> Iterator[FieldViolation]:
+    """Yield a refusal of a text that cannot fit, before seconds are spent on its tokens."""
+    least, window = model.text.tokenizer.least_tokens(text), model.target.limits.max_context
+    if least >= window:
+        yield _too_long(_field(prompt), f"at least {least}", window)
+
+
+def _length_violations(prompt: Prompt, length: int, max_context: int) -> Iterator[FieldViolation]:
+    field = _field(prompt)
+    if length == 0:
+        yield FieldViolation(field, "must hold at least one token")
+    if length >= max_context:
+        yield _too_long(field, str(length), max_context)
+
+
+def _too_long(field: str, length: str, max_context: int) -> FieldViolation:
+    description = f"has {length} tokens and leaves no room for output in {max_context}"
+    return FieldViolation(field, description)
+
+
+def _field(prompt: Prompt) -> str:
+    match prompt:
+        case TextPrompt():
+            return "text"
+        case TokenPrompt():
+            return "token_ids"
+        case ChatPrompt():
+            return "chat"

@@ -1,0 +1,62 @@
+"""What is refused of a request before anything is tokenised: every field at fault, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from service.errors import FieldViolation, InvalidRequest
+from service.generation.config import DEFAULT_MAX_NEW_TOKENS, ResolvedGenerationConfig
+from service.generation.setting_rules import setting_errors
+from service.runtime.models import LoadedModel
+from service.runtime.request import GenerationRequest, TokenPrompt
+
+_MOST_VIOLATIONS = 16
+
+
+def refuse(violations: Iterable[FieldViolation]) -> None:
+    """Accept a request without violations.
+
+    Raises:
+        InvalidRequest: there are some; it names the first.
+    """
+    found = tuple(islice(violations, _MOST_VIOLATIONS))
+    if found:
+        raise InvalidRequest(*found)
+
+
+def request_violations(
+    model: LoadedModel, request: GenerationRequest, config: ResolvedGenerationConfig
+) -> Iterator[FieldViolation]:
+    """Yield what is wrong with the resolved settings, with ids, and with the window."""
+    for error in setting_errors(config):
+        yield FieldViolation(f"settings.{error.field}", str(error))
+    if config.max_new_tokens is None and config.min_new_tokens > DEFAULT_MAX_NEW_TOKENS:
+        given = f"is {config.min_new_tokens}, above the default {DEFAULT_MAX_NEW_TOKENS}"
+        yield FieldViolation("settings.min_new_tokens", f"{given} of max_new_tokens")
+    for path, ids in _id_lists(request, config):
+        yield from outside(model.vocabulary_size, path, ids)
+    window, widest = request.max_context, model.target.limits.max_context
+    if window is not None and not 1 <= window <= widest:
+        yield FieldViolation("settings.max_context", f"must be 1 to {widest}, got {window}")
+
+
+def _id_lists(
+    request: GenerationRequest, config: ResolvedGenerationConfig
+) -> Iterator[tuple[str, Iterable[int]]]:
+    """Yield each list of token ids with its path; `{}` in it is an id's place."""
+    if isinstance(request.prompt, TokenPrompt):
+        yield "token_ids.ids[{}]", request.prompt.token_ids
+    if request.eos_token_id is not None:
+        yield "settings.eos_token_id", (request.eos_token_id,)
+    yield "settings.logit_bias", sorted(config.logit_bias)
+    yield "settings.allowed_token_ids", sorted(config.allowed_token_ids or ())
+    yield "settings.banned_token_ids", sorted(config.banned_token_ids)
+
+
+def outside(vocabulary: int, path: str, tokens: Iterable[int]) -> Iterator[FieldViolation]:
+    """Yield a violation for each id that the vocabulary lacks."""
+    for index, token in enumerate(tokens):
+        if not 0 <= token < vocabulary:
+            description = f"must be a token id from 0 to {vocabulary - 1}, got {token}"
+            yield FieldViolation(path.format(index), description)
