@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import replace
 from typing import assert_never
 
 from outrider.v1 import generation_pb2
 from service.generation.events import Finished, SemanticEvent
 from service.rpc.messages import finished_message, round_message
-from service.runtime.generation import Generation
-from service.runtime.request import Ended, Failed
+from service.runtime.request import Ended, Failed, Message
 from service.speculation.publication import PublishedRound
 
 Step = generation_pb2.Round | generation_pb2.Finished
 
 
-async def steps(generation: Generation) -> AsyncIterator[Step]:
+async def steps(generation: AsyncIterable[Message]) -> AsyncIterator[Step]:
     """Yield each round, then the end.
 
     A round on the wire has tokens: the events of the end itself, and those of
