@@ -20,6 +20,9 @@ _CHOICES: Mapping[int, ToolChoice | None] = {
 }
 CHOICE_MODES = frozenset(_CHOICES)
 
+_EXACT_BELOW = 2.0**53
+"""Whole numbers up to here are what was sent; beyond it a double has no exact neighbours."""
+
 
 def chat_prompt(chat: chat_pb2.Chat) -> ChatPrompt:
     """Convert a valid conversation."""
@@ -43,7 +46,7 @@ def plain_values(struct: Struct) -> dict[str, object]:
 
 def _whole(value: Any) -> Any:
     match value:
-        case float() if value.is_integer():
+        case float() if value.is_integer() and abs(value) <= _EXACT_BELOW:
             return int(value)
         case list():
             return [_whole(item) for item in value]

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sized
+from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.struct_pb2 import Struct
 
 from service.rpc.mirror import seconds_of
 
 Check = Callable[[Any], str | None]
 
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A check of a whole list or map, and one of each of its values."""
+
+    whole: Check
+    value: Check
+
+
 LARGEST_FLOAT32 = 3.4028234663852886e38
 _MAX_DURATION_SECONDS = 315_576_000_000
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def anything(value: object) -> str | None:
@@ -54,6 +67,22 @@ def finite_above(minimum: float) -> Check:
 def fraction(value: float) -> str | None:
     """Refuse what is not within [0, 1]."""
     return None if 0.0 <= value <= 1.0 else f"must be between 0 and 1, got {value}"
+
+
+def positive_fraction(value: float) -> str | None:
+    """Refuse what is not within (0, 1]."""
+    return None if 0.0 < value <= 1.0 else f"must be above 0 and at most 1, got {value}"
+
+
+def between(minimum: int, maximum: int) -> Check:
+    """Refuse integers outside `minimum` to `maximum`."""
+
+    def check(value: int) -> str | None:
+        if minimum <= value <= maximum:
+            return None
+        return f"must be {minimum} to {maximum}, got {value}"
+
+    return check
 
 
 def at_least(minimum: int) -> Check:
@@ -107,6 +136,42 @@ def at_most_items(maximum: int) -> Check:
         return None if count <= maximum else f"must have at most {maximum} items, got {count}"
 
     return check
+
+
+def tool_name(value: str) -> str | None:
+    """Refuse what is no name of a tool."""
+    if _TOOL_NAME.fullmatch(value):
+        return None
+    return "must be 1 to 64 letters, digits, '_' and '-'"
+
+
+def json_values_of_at_most(maximum: int) -> Check:
+    """Refuse Structs of more than `maximum` bytes, and those that JSON cannot spell."""
+
+    def check(value: Struct) -> str | None:
+        size = value.ByteSize()
+        if size > maximum:
+            return f"must have at most {maximum} bytes, got {size}"
+        return None if _is_json(value) else "must hold finite numbers only, and no empty value"
+
+    return check
+
+
+def _is_json(value: Any) -> bool:
+    """Whether every number is finite and every value is set; gRPC's decoder bounds the depth."""
+    if isinstance(value, Struct):
+        return all(map(_is_json, value.fields.values()))
+    match value.WhichOneof("kind"):
+        case None:
+            return False
+        case "number_value":
+            return math.isfinite(value.number_value)
+        case "struct_value":
+            return _is_json(value.struct_value)
+        case "list_value":
+            return all(map(_is_json, value.list_value.values))
+        case _:
+            return True
 
 
 def lasting_at_least(minimum: float) -> Check:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from outrider.v1 import capability_pb2, generation_pb2, settings_pb2, statistics_pb2
+from outrider.v1 import capability_pb2, generation_pb2, statistics_pb2
 from service.generation.events import (
     Finished,
     ReasoningDelta,
@@ -16,7 +16,7 @@ from service.generation.events import (
     ToolCallStart,
 )
 from service.generation.finish import MatchedStop
-from service.rpc.constraints import constraint_message
+from service.rpc.echo import resolved_settings
 from service.rpc.enums import DRAFT_SOURCES, FINISH_REASONS, TOKEN_SOURCES
 from service.rpc.mirror import copy_field, duration, mirror
 from service.runtime.request import (
@@ -24,7 +24,6 @@ from service.runtime.request import (
     Ended,
     GenerationRequest,
     ResolvedSpeculation,
-    Stop,
 )
 from service.speculation.capability import (
     Declared,
@@ -52,28 +51,6 @@ def admitted_message(admitted: Admitted, request: GenerationRequest) -> generati
         eos_token_ids=sorted(admitted.eos_token_ids),
         timeout=None if admitted.timeout is None else duration(admitted.timeout),
     )
-
-
-def resolved_settings(
-    admitted: Admitted, request: GenerationRequest
-) -> settings_pb2.GenerationSettings:
-    """Return the resolved configuration, and the request's own ends and stops."""
-    settings = mirror(admitted.config, settings_pb2.GenerationSettings())
-    settings.seed = admitted.seed
-    settings.max_new_tokens = admitted.max_tokens
-    settings.include_stop = request.include_stop
-    settings.stop_on_eos = request.stop_on_eos
-    settings.stops.extend(stop_message(stop) for stop in request.stops)
-    settings.max_context = admitted.max_context
-    copy_field(settings, "eos_token_id", request.eos_token_id)
-    if request.constraint is not None:
-        settings.constraint.CopyFrom(constraint_message(request.constraint))
-    return settings
-
-
-def stop_message(stop: Stop) -> settings_pb2.Stop:
-    """Return a stop as it was asked for."""
-    return mirror(stop, settings_pb2.Stop())
 
 
 def speculation_message(resolved: ResolvedSpeculation) -> generation_pb2.ResolvedSpeculation:

@@ -8,9 +8,10 @@ from service.generation.config import (
     GenerationOverrides,
     resolve_generation_config,
 )
+from service.generation.setting_rules import MAX_LOGPROBS
+from service.rpc.echo import settings_message
 from service.rpc.enums import DRAFT_SOURCES, SPECULATION_MODES
 from service.rpc.messages import capability_message
-from service.rpc.mirror import mirror
 from service.runtime.models import LoadedModel, LoadedProposer
 from service.runtime.speculation_choice import widest
 from service.runtime.statistics import RuntimeStatistics
@@ -62,6 +63,7 @@ def limits_message(
         max_context=limits.max_context,
         max_prompt_tokens=limits.max_context - 1,
         max_speculative_tokens=max(widths, default=0),
+        max_logprobs=MAX_LOGPROBS,
         max_stops=MAX_STOPS,
         max_lanes=statistics.max_lanes,
         max_queued_requests=statistics.max_queued_requests,
@@ -73,7 +75,7 @@ def limits_message(
 def default_settings(model: LoadedModel) -> settings_pb2.GenerationSettings:
     """Return what empty settings resolve to."""
     config = resolve_generation_config(model.defaults, GenerationOverrides())
-    settings = mirror(config, settings_pb2.GenerationSettings())
+    settings = settings_message(config)
     settings.max_new_tokens = config.max_new_tokens or DEFAULT_MAX_NEW_TOKENS
     settings.max_context = model.target.limits.max_context
     settings.stop_on_eos = True

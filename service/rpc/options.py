@@ -8,6 +8,7 @@ from service.runtime.settings import ServerSettings
 
 _UNLIMITED_MILLISECONDS = 2**31 - 1
 _MILLISECONDS = 1000
+_NO_LIMIT = -1
 _USUAL = ServerSettings()
 
 
@@ -42,12 +43,13 @@ def channel_arguments(options: ServerOptions) -> tuple[tuple[str, int], ...]:
 
     gRPC ignores a key that it does not know, so a test looks for each of them
     in the library. Ports are not shared: a second server must fail, not take
-    half of the connections.
+    half of the connections. The limit on messages holds for what clients send:
+    an answer is bounded by its request, and failing it would waste the work.
     """
     return (
         ("grpc.so_reuseport", 0),
         ("grpc.max_receive_message_length", options.max_message_bytes),
-        ("grpc.max_send_message_length", options.max_message_bytes),
+        ("grpc.max_send_message_length", _NO_LIMIT),
         ("grpc.keepalive_time_ms", _milliseconds(options.keepalive_seconds)),
         ("grpc.keepalive_timeout_ms", _milliseconds(options.keepalive_timeout_seconds)),
         ("grpc.keepalive_permit_without_calls", 1),

@@ -12,29 +12,46 @@ from collections.abc import Mapping
 from enum import Enum
 
 from outrider.v1 import settings_pb2
+from service.generation.setting_rules import MAX_LOGPROBS
+from service.rpc.chats import CHOICE_MODES
 from service.rpc.checks import (
     Check,
+    Each,
     anything,
     at_least,
     at_most_bytes,
     at_most_items,
+    between,
     finite,
     finite_above,
     finite_at_least,
     fraction,
+    json_values_of_at_most,
     known,
     lasting,
     lasting_at_least,
     nonempty,
     nonempty_at_most_bytes,
+    positive_fraction,
+    tool_name,
 )
-from service.rpc.enums import SPECULATION_MODES
+from service.rpc.enums import SAMPLER_ORDERS, SPECULATION_MODES
 from service.text.stops import MAX_STOPS
 
 MAX_REQUEST_ID_BYTES = 128
 MAX_NAME_BYTES = 256
 MAX_STOP_BYTES = 1024
 MAX_CHAT_MESSAGES = 4096
+MAX_BREAKERS = 64
+MAX_BREAKER_BYTES = 256
+MAX_BIASES = 1024
+MAX_LISTED_IDS = 65_536
+"""Of tokens allowed or banned: of any vocabulary up to twice this, one list or the other fits."""
+MAX_SOURCE_BYTES = 128 * 1024
+MAX_CHOICES = 4096
+MAX_CHOICE_BYTES = 4096
+MAX_TOOLS = 128
+MAX_TEMPLATE_ARGUMENT_BYTES = 64 * 1024
 MIN_WATCH_SECONDS = 0.1
 
 
@@ -45,10 +62,14 @@ class Unserved(Enum):
 
 
 UNSERVED = Unserved.UNSERVED
-Rule = Check | Unserved
+Rule = Check | Each | Unserved
 
 _name = at_most_bytes(MAX_NAME_BYTES)
 _mode = known(frozenset({settings_pb2.SPECULATION_MODE_UNSPECIFIED, *SPECULATION_MODES.values()}))
+_order = known(frozenset({settings_pb2.SAMPLER_ORDER_UNSPECIFIED, *SAMPLER_ORDERS.values()}))
+_source = nonempty_at_most_bytes(MAX_SOURCE_BYTES)
+_count = between(0, MAX_LOGPROBS)
+_ids = at_most_items(MAX_LISTED_IDS)
 _request_id = at_most_bytes(MAX_REQUEST_ID_BYTES)
 
 RULES: Mapping[str, Mapping[str, Rule]] = {
@@ -74,49 +95,82 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     "outrider.v1.TokenIds": {"ids": anything},
     "outrider.v1.Chat": {
         "messages": at_most_items(MAX_CHAT_MESSAGES),
-        "tools": UNSERVED,
-        "tool_choice": UNSERVED,
-        "parallel_tool_calls": UNSERVED,
-        "template_arguments": UNSERVED,
-        "dialect": UNSERVED,
+        "tools": at_most_items(MAX_TOOLS),
+        "tool_choice": anything,
+        "parallel_tool_calls": anything,
+        "template_arguments": json_values_of_at_most(MAX_TEMPLATE_ARGUMENT_BYTES),
+        "dialect": _name,
     },
     "outrider.v1.ChatMessage": {
         "role": _name,
         "content": anything,
-        "reasoning": UNSERVED,
-        "tool_calls": UNSERVED,
-        "tool_call_id": UNSERVED,
+        "reasoning": anything,
+        "tool_calls": at_most_items(MAX_TOOLS),
+        "tool_call_id": nonempty_at_most_bytes(MAX_NAME_BYTES),
     },
+    "outrider.v1.Tool": {
+        "name": tool_name,
+        "description": anything,
+        "parameters_json_schema": at_most_bytes(MAX_SOURCE_BYTES),
+    },
+    "outrider.v1.ToolChoice": {"mode": known(CHOICE_MODES), "name": tool_name},
+    "outrider.v1.ToolCall": {"id": _name, "name": tool_name, "arguments_json": anything},
     "outrider.v1.GenerationSettings": {
         "do_sample": anything,
         "temperature": finite_at_least(0),
         "top_k": at_least(0),
         "top_p": fraction,
         "min_p": fraction,
-        "top_a": UNSERVED,
-        "typical_p": UNSERVED,
+        "top_a": finite_at_least(0),
+        "typical_p": positive_fraction,
         "repetition_penalty": finite_above(0),
         "repeat_last_n": anything,
         "frequency_penalty": finite,
         "presence_penalty": finite,
-        "dry": UNSERVED,
-        "xtc": UNSERVED,
-        "mirostat": UNSERVED,
-        "sampler_order": UNSERVED,
-        "logit_bias": UNSERVED,
+        "dry": anything,
+        "xtc": anything,
+        "mirostat": anything,
+        "sampler_order": _order,
+        "logit_bias": Each(at_most_items(MAX_BIASES), finite),
         "seed": anything,
         "max_new_tokens": at_least(1),
-        "min_new_tokens": UNSERVED,
+        "min_new_tokens": at_least(0),
         "max_context": at_least(1),
         "stops": at_most_items(MAX_STOPS),
         "include_stop": anything,
         "stop_on_eos": anything,
         "eos_token_id": anything,
-        "allowed_token_ids": UNSERVED,
-        "banned_token_ids": UNSERVED,
-        "logprobs": UNSERVED,
-        "prompt_logprobs": UNSERVED,
-        "constraint": UNSERVED,
+        "allowed_token_ids": _ids,
+        "banned_token_ids": _ids,
+        "logprobs": _count,
+        "prompt_logprobs": _count,
+        "constraint": anything,
+    },
+    "outrider.v1.DrySettings": {
+        "multiplier": finite_at_least(0),
+        "base": finite_at_least(1),
+        "allowed_length": at_least(1),
+        "sequence_breakers": anything,
+    },
+    "outrider.v1.SequenceBreakers": {
+        "texts": Each(at_most_items(MAX_BREAKERS), nonempty_at_most_bytes(MAX_BREAKER_BYTES)),
+    },
+    "outrider.v1.XtcSettings": {"probability": fraction, "threshold": fraction},
+    "outrider.v1.MirostatSettings": {
+        "version": between(1, 2),
+        "tau": finite_above(0),
+        "eta": finite_above(0),
+    },
+    "outrider.v1.Constraint": {
+        "json": anything,
+        "json_schema": _source,
+        "regex": _source,
+        "lark": _source,
+        "choice": anything,
+    },
+    "outrider.v1.Constraint.AnyJson": {},
+    "outrider.v1.Constraint.Choice": {
+        "texts": Each(at_most_items(MAX_CHOICES), nonempty_at_most_bytes(MAX_CHOICE_BYTES)),
     },
     "outrider.v1.Stop": {
         "text": nonempty_at_most_bytes(MAX_STOP_BYTES),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from service.errors import FieldViolation, InvalidRequest, UnsupportedField
+from service.rpc.checks import Check, Each
 from service.rpc.contradictions import CONTRADICTIONS
 from service.rpc.rules import RULES, UNSERVED, Rule
 
@@ -83,15 +84,26 @@ def _field_findings(
     if rule is UNSERVED:
         yield _Finding(path, NOT_SERVED, is_unserved=True)
         return
-    complaint = rule(value)
+    complaint = rule.whole(value) if isinstance(rule, Each) else rule(value)
     if complaint is not None:
         yield _Finding(path, complaint)
+    elif isinstance(rule, Each):
+        yield from _value_findings(value, path, rule.value)
     elif isinstance(value, Message):
         if value.DESCRIPTOR.full_name in RULES:
             yield from _findings(value, path)
     elif field.message_type is not None:
         for index, item in enumerate(value):
             yield from _findings(item, f"{path}[{index}]")
+
+
+def _value_findings(values: Any, path: str, check: Check) -> Iterator[_Finding]:
+    """Yield what is wrong with the scalars of a list or, by their keys, of a map."""
+    items = values.items() if isinstance(values, Mapping) else enumerate(values)
+    for key, value in items:
+        complaint = check(value)
+        if complaint is not None:
+            yield _Finding(f"{path}[{key}]", complaint)
 
 
 def _join(path: str, name: str) -> str:

@@ -57,6 +57,7 @@ class WholeOutput:
                     self._calls[delta.index].arguments_json += delta.json_fragment
                 case "tool_call_end" if self._open_call is not None:
                     self._complete.append(self._calls[self._open_call])
+                    self._open_call = None
                 case _:
                     pass
 

@@ -20,7 +20,7 @@ from service.runtime.request import (
     GenerationRequest,
     ResolvedSpeculation,
 )
-from service.runtime.request_checks import refuse, request_violations
+from service.runtime.request_checks import logprob_violations, refuse, request_violations
 from service.runtime.speculation_choice import choose_speculation
 from service.runtime.text import OutputRules
 from service.speculation.contract import SamplingInput, Tokens
@@ -96,13 +96,17 @@ def _plan(model: LoadedModel, request: GenerationRequest, seed: int) -> _Plan:
     config = layered_config(model.defaults, request.overrides)
     stops, refused = _compiled_stops(model, request)
     refuse((*request_violations(model, request, config), *refused))
+    prompt = read_prompt(model, request)
+    length = len(prompt.tokens)
+    most = min(config.max_new_tokens or DEFAULT_MAX_NEW_TOKENS, prompt.max_context - length)
+    refuse(logprob_violations(config, length, most))
     return _Plan(
         model=model,
         request=request,
         config=config,
         ends=_end_tokens(model, request),
         stops=stops,
-        prompt=read_prompt(model, request),
+        prompt=prompt,
         seed=seed,
     )
 

@@ -12,6 +12,9 @@ from service.runtime.models import LoadedModel
 from service.runtime.request import GenerationRequest, TokenPrompt
 
 _MOST_VIOLATIONS = 16
+MAX_LISTED_LOGPROBS = 2**20
+"""Of one request, alternatives included. On the wire each takes at most 9 bytes, so that a whole
+answer stays within any message limit that is not unusually low."""
 
 
 def refuse(violations: Iterable[FieldViolation]) -> None:
@@ -39,6 +42,23 @@ def request_violations(
     window, widest = request.max_context, model.target.limits.max_context
     if window is not None and not 1 <= window <= widest:
         yield FieldViolation("settings.max_context", f"must be 1 to {widest}, got {window}")
+
+
+def logprob_violations(
+    config: ResolvedGenerationConfig, prompt_tokens: int, output_tokens: int
+) -> Iterator[FieldViolation]:
+    """Yield a refusal of log-probabilities that are too many to be sent as one answer."""
+    asked = (("logprobs", output_tokens), ("prompt_logprobs", prompt_tokens))
+    listed = {
+        name: tokens * (1 + alternatives)
+        for name, tokens in asked
+        if (alternatives := getattr(config, name)) is not None
+    }
+    total = sum(listed.values())
+    if total > MAX_LISTED_LOGPROBS:
+        for name, count in listed.items():
+            rule = f"asks for {count} values with its alternatives, of {MAX_LISTED_LOGPROBS} in all"
+            yield FieldViolation(f"settings.{name}", rule)
 
 
 def _id_lists(

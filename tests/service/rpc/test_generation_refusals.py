@@ -101,6 +101,15 @@ async def test_empty_prompt_is_refused(message: generation_pb2.Generation, field
             {"generation.token_ids.ids[1]"},
         ),
         (generation(eos_token_id=261), {"generation.settings.eos_token_id"}),
+        (generation(logit_bias={261: 1.0}), {"generation.settings.logit_bias"}),
+        (generation(allowed_token_ids=[0, 261]), {"generation.settings.allowed_token_ids"}),
+        (generation(banned_token_ids=[2**32 - 1]), {"generation.settings.banned_token_ids"}),
+        (generation(logprobs=10**6), {"generation.settings.logprobs"}),
+        (
+            generation(min_new_tokens=9, max_new_tokens=8),
+            {"generation.settings.min_new_tokens"},
+        ),
+        (generation(min_new_tokens=257), {"generation.settings.min_new_tokens"}),
         (generation(max_context=129), {"generation.settings.max_context"}),
         (
             generation(stops=[settings_pb2.Stop(text="x")] * 100_000),
@@ -154,11 +163,12 @@ async def test_many_violations_reach_the_client():
 
 async def test_unserved_field_is_unimplemented_by_name():
     """Case B30: never dropped silently."""
+    message = generation()
+    message.priority = 1
     async with served() as server:
-        error = await refusal(server, generation(logprobs=10**6, min_new_tokens=9))
+        error = await refusal(server, message)
     assert grpc.StatusCode.UNIMPLEMENTED == error.code()
-    expected = {"generation.settings.logprobs", "generation.settings.min_new_tokens"}
-    assert expected == set(violated(error))
+    assert {"generation.priority"} == set(violated(error))
 
 
 async def test_unknown_model_is_not_found():
