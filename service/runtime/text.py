@@ -9,7 +9,8 @@ from service.errors import FieldViolation, InvalidRequest, NoChatTemplate
 from service.runtime.request import ChatPrompt, Stop
 from service.speculation.contract import Constraint, Tokens
 from service.speculation.publication import TextState
-from service.text.chat import ChatLimits, ChatTemplate
+from service.text.chat import ChatTemplate
+from service.text.conversation_rules import ChatLimits
 from service.text.dialect import PLAIN_DIALECT, Dialect, Reading, Turn, reading
 from service.text.language import Language
 from service.text.state import GeneratedText, TextRules
@@ -72,7 +73,7 @@ class ModelText:
         """
         if self.template is None:
             raise NoChatTemplate(self.model)
-        return self.template.render(chat.messages, limits=ChatLimits(max_characters=max_characters))
+        return self.template.render(chat, limits=ChatLimits(max_characters=max_characters))
 
     def encode_rendered(self, text: str) -> Tokens:
         """Return the tokens of a rendered conversation, special tokens parsed."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import NoReturn, Protocol
+from itertools import islice
+from typing import NoReturn
 
 import jinja2
 from jinja2 import nodes
@@ -15,6 +15,15 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from service.errors import BundleError, FieldViolation, InvalidRequest
+from service.text.conversation import RECEIVED, Conversation, template_values
+from service.text.conversation_rules import (
+    USUAL_LIMITS,
+    ChatLimits,
+    TemplateNames,
+    conversation_violations,
+)
+
+_MOST_VIOLATIONS = 16
 
 _TEMPLATE_FAILURES = (
     ArithmeticError,
@@ -26,26 +35,6 @@ _TEMPLATE_FAILURES = (
     jinja2.TemplateError,
 )
 """What a template can raise by itself, when a conversation is not what it expects."""
-
-
-class ChatTurn(Protocol):
-    """One message of a conversation."""
-
-    @property
-    def role(self) -> str:
-        """Return who speaks, as the template knows it."""
-
-    @property
-    def content(self) -> str:
-        """Return what was said."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatLimits:
-    """Bounds of a conversation; `max_characters` holds for what goes in and what comes out."""
-
-    max_messages: int = 4096
-    max_characters: int = 16 * 1024 * 1024
 
 
 class RefusedByTemplateError(jinja2.TemplateError):
@@ -75,31 +64,37 @@ class ChatTemplate:
         environment = _environment(now)
         environment.globals.update(bos_token=bos_token, eos_token=eos_token)
         try:
+            self._names = _names(environment, source)
             self._template = environment.from_string(source)
         except jinja2.TemplateSyntaxError as broken:
             message = f"line {broken.lineno}: {broken.message}"
             raise BundleError(message, path=path, field="chat_template") from broken
 
+    @property
+    def reads_tools(self) -> bool:
+        """Whether the template does anything with the tools on offer."""
+        return "tools" in self._names.variables
+
     def render(
         self,
-        messages: Sequence[ChatTurn],
+        conversation: Conversation,
         *,
         add_generation_prompt: bool = True,
-        limits: ChatLimits = ChatLimits(),
+        limits: ChatLimits = USUAL_LIMITS,
         field: str = "chat",
     ) -> str:
         """Return the prompt of a conversation, special tokens written by name.
 
         Raises:
-            InvalidRequest: the conversation is empty, too long, has a turn without a
-                role, or is refused by the template; it names the part of `field`.
+            InvalidRequest: the conversation is malformed or beyond the limits, has a part that the
+                template would not show, or is refused by it; all are named by their paths in
+                `field`.
         """
-        if violations := _violations(messages, limits, field):
+        found = conversation_violations(conversation, self._names, limits, field)
+        if violations := tuple(islice(found, _MOST_VIOLATIONS)):
             raise InvalidRequest(*violations)
-        turns = [{"role": turn.role, "content": turn.content} for turn in messages]
-        pieces = self._template.generate(
-            messages=turns, add_generation_prompt=add_generation_prompt
-        )
+        values = template_values(conversation)
+        pieces = self._template.generate(values, add_generation_prompt=add_generation_prompt)
         try:
             return _join(pieces, limits, field)
         except RefusedByTemplateError as refused:
@@ -109,23 +104,20 @@ class ChatTemplate:
             raise _refusal(field, reason) from failure
 
 
-def _violations(
-    messages: Sequence[ChatTurn], limits: ChatLimits, field: str
-) -> list[FieldViolation]:
-    where = f"{field}.messages"
-    if not messages:
-        return [FieldViolation(where, "must not be empty")]
-    if len(messages) > limits.max_messages:
-        counted = f"at most {limits.max_messages} messages, got {len(messages)}"
-        return [FieldViolation(where, counted)]
-    length = sum(len(turn.role) + len(turn.content) for turn in messages)
-    if length > limits.max_characters:
-        return [FieldViolation(where, f"at most {limits.max_characters} characters, got {length}")]
-    return [
-        FieldViolation(f"{where}[{index}].role", "must not be empty")
-        for index, turn in enumerate(messages)
-        if not turn.role
-    ]
+def _names(environment: ImmutableSandboxedEnvironment, source: str) -> TemplateNames:
+    """Read off a template which names and strings it uses."""
+    tree = environment.parse(source)
+    constants = (constant.value for constant in tree.find_all(nodes.Const))
+    return TemplateNames(
+        reserved=frozenset((*RECEIVED, *environment.globals)),
+        variables=frozenset(name.name for name in tree.find_all(nodes.Name) if name.ctx == "load"),
+        strings=frozenset(
+            (
+                *(constant for constant in constants if isinstance(constant, str)),
+                *(attribute.attr for attribute in tree.find_all(nodes.Getattr)),
+            )
+        ),
+    )
 
 
 def _join(pieces: Iterable[str], limits: ChatLimits, field: str) -> str:

@@ -18,7 +18,7 @@ from engines.bundle.manifest import SpecialTokens
 from engines.onnx.decoder import Decoder
 from engines.onnx.passes import LaneInput
 from service.errors import BundleError
-from service.runtime.request import ChatMessage
+from service.runtime.request import ChatMessage, ChatPrompt
 from service.text.chat import ChatTemplate
 from service.text.tokenizer import load_tokenizer
 from tests.engines.build.reference_decoder import ReferenceDecoder
@@ -183,7 +183,7 @@ def test_llama_bundle_renders_one_leading_token(tmp_path) -> None:
     tokenizer = load_tokenizer(bundle.tokenizer_path)
     template = ChatTemplate(bundle.chat_template(), path="", bos_token=SPECIALS[0])
 
-    prompt = tokenizer.encode_markup(template.render([ChatMessage("user", "in")]))
+    prompt = tokenizer.encode_markup(template.render(ChatPrompt((ChatMessage("user", "in"),))))
 
     assert (BOS, 1) == (prompt[0], prompt.count(BOS))
     assert EOT == prompt[-1]

@@ -3,8 +3,9 @@ from datetime import UTC, datetime
 import pytest
 
 from service.errors import BundleError, FieldViolation, InvalidRequest
-from service.runtime.request import ChatMessage
-from service.text.chat import ChatLimits, ChatTemplate
+from service.runtime.request import ChatMessage, ChatPrompt
+from service.text.chat import ChatTemplate
+from service.text.conversation_rules import ChatLimits
 
 CHATML = (
     "{% for message in messages %}<|start|>{{ message['role'] }}\n"
@@ -15,7 +16,8 @@ HELLO = (ChatMessage("user", "Hello"),)
 
 
 def render(source, messages=HELLO, **options):
-    return ChatTemplate(source, path="chat_template.jinja").render(messages, **options)
+    template = ChatTemplate(source, path="chat_template.jinja")
+    return template.render(ChatPrompt(messages), **options)
 
 
 def refusal(source, messages=HELLO, **options):
@@ -48,7 +50,7 @@ def test_template_sees_the_special_tokens():
     special = {"bos_token": "<s>", "eos_token": "</s>"}
     template = ChatTemplate("{{ bos_token }}|{{ eos_token }}", path="t", **special)
 
-    assert "<s>|</s>" == template.render(HELLO)
+    assert "<s>|</s>" == template.render(ChatPrompt(HELLO))
 
 
 def test_template_tells_the_time_by_the_given_clock():
@@ -56,7 +58,7 @@ def test_template_tells_the_time_by_the_given_clock():
         "{{ strftime_now('%d %B %Y') }}", path="t", now=lambda: datetime(2026, 3, 1, tzinfo=UTC)
     )
 
-    assert "01 March 2026" == template.render(HELLO)
+    assert "01 March 2026" == template.render(ChatPrompt(HELLO))
 
 
 def test_template_refuses_a_conversation_in_its_own_words():
