@@ -17,6 +17,7 @@ from engines.bundle.manifest import SpecialTokens
 
 _CONTROL = 3
 _USER_DEFINED = 4
+_UNUSED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,13 @@ def tokenizer_from_gguf(model: GgufModel) -> BuiltTokenizer:
     """Rebuild the byte-level BPE tokenizer that a GGUF file describes.
 
     Byte symbols that the vocabulary lacks have no token, and such bytes are
-    dropped from a prompt, as llama.cpp does. Raises BundleError for a tokenizer
-    model or pre-tokenizer that is not reproduced here exactly.
+    dropped from a prompt, as llama.cpp does. Unused entries at its end pad the
+    embedding and are no tokens. Raises BundleError for a tokenizer model or
+    pre-tokenizer that is not reproduced here exactly.
     """
     metadata = model.metadata
     convention = _convention(metadata)
-    entries = _entries(metadata, model.description.geometry.vocabulary)
+    entries = _used(_entries(metadata, model.description.geometry.vocabulary))
     merges = [_merge(each) for each in metadata.strings("tokenizer.ggml.merges")]
     ids = {entry.text: index for index, entry in enumerate(entries)}
     tokenizer = Tokenizer(BPE(ids, merges, ignore_merges=convention.ignore_merges))
@@ -92,6 +94,12 @@ def _entries(metadata: GgufMetadata, rows: int) -> list[_Entry]:
         message = f"has {len(texts)} entries, the embedding has {rows} rows"
         raise metadata.refusal("tokenizer.ggml.tokens", message)
     return [_Entry(text, kind) for text, kind in zip(texts, kinds, strict=True)]
+
+
+def _used(entries: list[_Entry]) -> list[_Entry]:
+    """Return the entries without the padding at their end."""
+    size = next((i + 1 for i, e in reversed([*enumerate(entries)]) if e.kind != _UNUSED), 0)
+    return entries[:size]
 
 
 def _added(entries: list[_Entry], kind: int) -> list[AddedToken]:

@@ -76,6 +76,32 @@ def test_tokenizer_with_two_ends_knows_both(tmp_path) -> None:
     assert (2, 0) == tokenizer_from_gguf(GgufModel(path)).tokens.eos
 
 
+def test_padding_of_the_embedding_is_no_part_of_the_vocabulary(tmp_path) -> None:
+    """B10: models of one family differ in padding alone, and their drafts still fit."""
+    merges = ["Ġ t", "h e", "Ġt he", "i n"]
+    path = write_tiny_gguf(tmp_path / "whole.gguf")
+    tokens = GgufModel(path).metadata.strings("tokenizer.ggml.tokens")[:-2]
+    kinds = [3, 3, 3, *[1] * (len(tokens) - 3)]
+    short, padded = (
+        tokenizer_from_gguf(
+            GgufModel(
+                write_tiny_gguf(
+                    tmp_path / f"{len(padding)}.gguf",
+                    **{
+                        "tokenizer.ggml.tokens": [*tokens, *padding],
+                        "tokenizer.ggml.token_type": [*kinds, *[5] * len(padding)],
+                        "tokenizer.ggml.merges": merges,
+                    },
+                )
+            )
+        )
+        for padding in ([], ["[PAD263]", "[PAD264]"])
+    )
+
+    assert short.fingerprint == padded.fingerprint
+    assert len(tokens) == padded.tokenizer.get_vocab_size()
+
+
 @pytest.mark.model
 def test_default_tokenizer_round_trips_and_marks_turns(default_bundle) -> None:
     tokenizer = Tokenizer.from_file(str(default_bundle.tokenizer_path))
