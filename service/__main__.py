@@ -201,18 +201,12 @@ def _draft_proposers(
 ) -> tuple[LoadedProposer, ...]:
     """Return the draft model as a proposer, if one is configured."""
     from engines.onnx.passes import LaneInput
-    from engines.proposers.draft_model.compatibility import (
-        TokenizerIdentity,
-        require_same_tokenizer,
-    )
     from engines.proposers.draft_model.proposer import DraftCosts, DraftModel, DraftSettings
 
     if drafting is None:
         return ()
     say(f"loading {drafting.path}, which drafts")
-    require_same_tokenizer(
-        TokenizerIdentity(bundle.fingerprint), TokenizerIdentity(drafting.fingerprint)
-    )
+    _require_one_tokenizer(bundle, drafting)
     context = settings.model.max_context or bundle.manifest.geometry.context_length
     most = min(context, drafting.manifest.geometry.context_length)
     sized = replace(settings.model, max_context=most)
@@ -221,6 +215,25 @@ def _draft_proposers(
     wanted = DraftSettings(settings.model.max_slots, bundle.manifest.geometry.vocabulary)
     proposer = DraftModel(decoder, LaneInput, costs, wanted)
     return (LoadedProposer("draft_model", SpeculationMode.DRAFT_MODEL, proposer),)
+
+
+def _require_one_tokenizer(bundle: Bundle, drafting: Bundle) -> None:
+    """Refuse a draft of another tokenizer; vocabularies are read only to say where it differs."""
+    from engines.proposers.draft_model.compatibility import (
+        TokenizerIdentity,
+        require_same_tokenizer,
+    )
+
+    if bundle.fingerprint == drafting.fingerprint:
+        return
+    require_same_tokenizer(
+        *(
+            TokenizerIdentity(
+                each.fingerprint, load_tokenizer(each.tokenizer_path).vocabulary.tokens
+            )
+            for each in (bundle, drafting)
+        )
+    )
 
 
 def _lookup_proposers(settings: ModelSettings, curve: CostCurve) -> tuple[LoadedProposer, ...]:

@@ -13,7 +13,7 @@ class TokenizerIdentity:
     """A tokenizer by its fingerprint; `vocabulary`, in id order, only explains a mismatch."""
 
     fingerprint: bytes
-    vocabulary: Sequence[str] = ()
+    vocabulary: Sequence[str | bytes] = ()
 
 
 def require_same_tokenizer(target: TokenizerIdentity, draft: TokenizerIdentity) -> None:
