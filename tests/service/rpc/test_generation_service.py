@@ -73,6 +73,19 @@ async def test_speculation_changes_no_token(proposer: str):
     assert 0 < actual.finished.statistics.draft_tokens
 
 
+async def test_explicit_zero_temperature_is_greedy_each_time():
+    """Case B58: zero, absent and one are three requests; here the model's own default is greedy."""
+    async with served() as server:
+        zeros = [await complete(server, generation(temperature=0)) for _ in range(3)]
+        absent = await complete(server, generation())
+        one = await complete(server, generation(temperature=1))
+    assert {zeros[0].text} == {each.text for each in (*zeros, absent)}
+    told = [each.admitted.settings for each in (zeros[0], absent, one)]
+    assert [(False, 0.0), (False, 0.0), (True, 1.0)] == [
+        (settings.do_sample, settings.temperature) for settings in told
+    ]
+
+
 async def test_admission_echoes_what_was_resolved():
     message = generation(
         temperature=0.5,

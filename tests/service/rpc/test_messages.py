@@ -5,7 +5,11 @@ import pytest
 from outrider.v1 import capability_pb2, generation_pb2
 from service.generation import events
 from service.generation.finish import FinishReason
-from service.rpc.messages import capability_message, event_message
+from service.generation.sequence import TokenCommit
+from service.rpc.messages import capability_message, event_message, finished_message, round_message
+from service.rpc.whole_output import WholeOutput
+from service.runtime.outbox import joined_rounds
+from service.runtime.request import Ended
 from service.speculation.capability import (
     Declared,
     DraftSource,
@@ -14,6 +18,10 @@ from service.speculation.capability import (
     Unavailable,
     Unsupported,
 )
+from service.speculation.contract import TokenLogprob
+from service.speculation.publication import PublishedRound
+from service.speculation.round import TokenSource
+from service.speculation.statistics import SequenceStatistics
 
 Event = generation_pb2.SemanticEvent
 Capability = capability_pb2.SpeculativeCapability
@@ -63,3 +71,84 @@ def test_capability_has_its_message(capability: SpeculativeCapability, expected:
 def test_every_variant_has_a_case():
     assert set(get_args(events.SemanticEvent)) == {type(event) for event, _ in EVENTS}
     assert set(get_args(SpeculativeCapability)) == {type(state) for state, _ in CAPABILITIES}
+
+
+def scored(*logprobs: TokenLogprob, first: int = 0, prompt: tuple = ()) -> PublishedRound:
+    """Return a round of as many tokens, published from position `first` on."""
+    places = range(first, first + len(logprobs))
+    return PublishedRound(
+        tokens=tuple(TokenCommit(40 + place, place, None) for place in places),
+        sources=(TokenSource.PLAIN,) * len(logprobs),
+        judged=0,
+        accepted=0,
+        events=(),
+        logprobs=logprobs,
+        prompt_logprobs=prompt,
+    )
+
+
+LIKELY = TokenLogprob(-0.25, ((5, -0.25), (6, -2.0)))
+UNLIKELY = TokenLogprob(-3.5, ((7, -0.125), (8, -3.5)))
+
+
+def listed(message: generation_pb2.Alternatives) -> list[tuple[int, float]]:
+    return list(zip(message.token_ids, message.logprobs, strict=True))
+
+
+def test_log_probabilities_run_beside_their_tokens():
+    tokens = round_message(scored(LIKELY, UNLIKELY)).tokens
+    assert [-0.25, -3.5] == list(tokens.logprobs)
+    assert [[*LIKELY.alternatives], [*UNLIKELY.alternatives]] == [
+        listed(each) for each in tokens.alternatives
+    ]
+
+
+def test_log_probabilities_without_alternatives_have_no_empty_ones():
+    tokens = round_message(scored(TokenLogprob(-1.0), TokenLogprob(-2.0))).tokens
+    assert ([-1.0, -2.0], 0) == (list(tokens.logprobs), len(tokens.alternatives))
+
+
+def test_log_probabilities_of_the_prompt_are_their_own_message():
+    message = round_message(scored(LIKELY, prompt=(UNLIKELY, LIKELY)))
+    assert [-3.5, -0.25] == list(message.prompt_logprobs.logprobs)
+    assert [*UNLIKELY.alternatives] == listed(message.prompt_logprobs.alternatives[0])
+    assert not round_message(scored(LIKELY)).HasField("prompt_logprobs")
+
+
+def test_round_without_log_probabilities_has_none():
+    plain = PublishedRound((TokenCommit(4, 0, None),), (TokenSource.PREFILL,), 0, 0, ())
+    message = round_message(plain)
+    assert (0, 0) == (len(message.tokens.logprobs), len(message.tokens.alternatives))
+    assert not message.HasField("prompt_logprobs")
+
+
+def test_rounds_joined_for_a_slow_reader_keep_their_places():
+    """Each token's values stay beside it, from the first position on."""
+    rounds = (
+        scored(LIKELY, first=3, prompt=(UNLIKELY,)),
+        scored(UNLIKELY, LIKELY, first=4),
+    )
+    joined = round_message(joined_rounds(*rounds))
+    apart = [round_message(each).tokens for each in rounds]
+    assert 3 == joined.tokens.first_position
+    for name in ("token_ids", "logprobs", "alternatives", "sources"):
+        assert [value for each in apart for value in getattr(each, name)] == list(
+            getattr(joined.tokens, name)
+        )
+    assert 1 == len(joined.prompt_logprobs.logprobs)
+
+
+def test_whole_output_holds_the_same_as_its_rounds():
+    output = WholeOutput()
+    rounds = [scored(LIKELY, prompt=(UNLIKELY,)), scored(UNLIKELY, LIKELY, first=1)]
+    for each in rounds:
+        output.add(round_message(each))
+    whole = output.response(generation_pb2.Admitted(), generation_pb2.Finished())
+    joined = round_message(joined_rounds(*rounds))
+    assert (joined.tokens, joined.prompt_logprobs) == (whole.tokens, whole.prompt_logprobs)
+
+
+def test_reasoning_tokens_are_part_of_the_usage():
+    ended = Ended(FinishReason.EOS, None, 3, 9, SequenceStatistics(), reasoning_tokens=4)
+    expected = generation_pb2.Usage(prompt_tokens=3, completion_tokens=9, reasoning_tokens=4)
+    assert expected == finished_message(ended, ()).usage

@@ -14,6 +14,7 @@ from outrider.v1.model_service_pb2 import (
     RenderChatRequest,
     TokenizeRequest,
 )
+from service.generation.setting_rules import MAX_LOGPROBS
 from service.runtime.models import LoadedModel, ModelInformation
 from service.runtime.text import ModelText
 from service.text.stops import MAX_STOPS
@@ -80,10 +81,11 @@ async def test_vocabulary_is_what_token_ids_are_held_against():
 async def test_limits_are_those_that_requests_meet():
     async with served() as server:
         limits = (await server.models.GetModel(GetModelRequest())).model.limits
-    assert (128, 127, 16, MAX_STOPS, 8, 256, 16 * 2**20) == (
+    assert (128, 127, 16, MAX_LOGPROBS, MAX_STOPS, 8, 256, 16 * 2**20) == (
         limits.max_context,
         limits.max_prompt_tokens,
         limits.max_speculative_tokens,
+        limits.max_logprobs,
         limits.max_stops,
         limits.max_lanes,
         limits.max_queued_requests,

@@ -1,9 +1,18 @@
+from dataclasses import fields
+
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from outrider.v1 import chat_pb2, generation_pb2, settings_pb2
 from service.generation.config import GenerationOverrides
-from service.rpc.requests import generation_request, timeout_of
+from service.generation.sampling import (
+    DrySettings,
+    MirostatSettings,
+    SamplerOrder,
+    SequenceBreakers,
+    XtcSettings,
+)
+from service.rpc.requests import generation_request, overrides_of, timeout_of
 from service.runtime.request import (
     ChatMessage,
     ChatPrompt,
@@ -14,6 +23,7 @@ from service.runtime.request import (
     TextPrompt,
     TokenPrompt,
 )
+from service.text.language import Regex
 
 Generation = generation_pb2.Generation
 Settings = settings_pb2.GenerationSettings
@@ -91,8 +101,93 @@ def test_every_served_field_arrives():
     assert expected == converted(message)
 
 
-def test_explicit_zeros_are_values():
-    """Case B58: absence and zero differ for every numeric field."""
+def test_every_sampling_group_arrives():
+    """With what stops it short of its defaults, part by part."""
+    message = Settings(
+        top_a=0.5,
+        typical_p=0.75,
+        dry=settings_pb2.DrySettings(
+            multiplier=2.0,
+            base=1.5,
+            allowed_length=3,
+            sequence_breakers=settings_pb2.SequenceBreakers(texts=[";", "x"]),
+        ),
+        xtc=settings_pb2.XtcSettings(probability=0.25, threshold=0.125),
+        mirostat=settings_pb2.MirostatSettings(version=1, tau=3.0, eta=0.5),
+        sampler_order=settings_pb2.SAMPLER_ORDER_TEMPERATURE_LAST,
+        logit_bias={5: -1.5, 0: 2.0},
+        allowed_token_ids=[3, 1, 3],
+        banned_token_ids=[2],
+        min_new_tokens=4,
+        logprobs=5,
+        prompt_logprobs=0,
+    )
+    expected = GenerationOverrides(
+        top_a=0.5,
+        typical_p=0.75,
+        dry=DrySettings(2.0, 1.5, 3, SequenceBreakers((";", "x"))),
+        xtc=XtcSettings(0.25, 0.125),
+        mirostat=MirostatSettings(1, 3.0, 0.5),
+        sampler_order=SamplerOrder.TEMPERATURE_LAST,
+        logit_bias={5: -1.5, 0: 2.0},
+        allowed_token_ids=frozenset({1, 3}),
+        banned_token_ids=frozenset({2}),
+        min_new_tokens=4,
+        logprobs=5,
+        prompt_logprobs=0,
+    )
+    assert expected == overrides_of(message)
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        ({"dry": settings_pb2.DrySettings()}, {"dry": DrySettings()}),
+        ({"xtc": settings_pb2.XtcSettings()}, {"xtc": XtcSettings()}),
+        ({"mirostat": settings_pb2.MirostatSettings()}, {"mirostat": MirostatSettings()}),
+        (
+            {"dry": settings_pb2.DrySettings(sequence_breakers=settings_pb2.SequenceBreakers())},
+            {"dry": DrySettings(sequence_breakers=SequenceBreakers(()))},
+        ),
+        ({"sampler_order": settings_pb2.SAMPLER_ORDER_UNSPECIFIED}, {}),
+        ({"logit_bias": {}, "allowed_token_ids": [], "banned_token_ids": []}, {}),
+    ],
+)
+def test_present_group_with_absent_parts_has_its_defaults(group: dict, expected: dict):
+    """Case B58: a group that is there counts, and an empty list or map is none."""
+    assert GenerationOverrides(**expected) == overrides_of(Settings(**group))
+
+
+def numeric_settings() -> list[str]:
+    """Return the fields of numbers, those of the parts of settings by their paths."""
+    parts = {"dry": DrySettings, "xtc": XtcSettings, "mirostat": MirostatSettings}
+    nested = [f"{group}.{field.name}" for group, kind in parts.items() for field in fields(kind)]
+    scalar = [
+        field.name
+        for field in Settings.DESCRIPTOR.fields
+        if field.message_type is None and not field.is_repeated
+    ]
+    return [path for path in scalar + nested if path != "dry.sequence_breakers"]
+
+
+@pytest.mark.parametrize("path", numeric_settings())
+def test_explicit_zero_is_a_value_of_every_setting(path: str):
+    """Case B58: absence and zero differ, for every field that is no message."""
+    *group, name = path.split(".")
+    absent, zero = Settings(), Settings()
+    target = getattr(zero, group[0]) if group else zero
+    setattr(target, name, 0)
+    assert target.HasField(name)
+    requests = [converted(Generation(text="x", settings=given)) for given in (absent, zero)]
+    assert (path in NEUTRAL_AT_ZERO) is (requests[0] == requests[1])
+
+
+NEUTRAL_AT_ZERO = frozenset({"include_stop", "sampler_order"})
+"""Zero is what absence means: off, and an order that is not stated."""
+
+
+def test_explicit_zeros_arrive_as_they_are():
+    """Case B58."""
     message = Generation(
         text="x", settings=Settings(top_k=0, top_p=0, min_p=0, repeat_last_n=0, seed=0)
     )
@@ -101,10 +196,16 @@ def test_explicit_zeros_are_values():
     assert (expected, 0) == (request.overrides, request.seed)
 
 
-def test_chat_turns_arrive_in_order():
-    turns = [chat_pb2.ChatMessage(role="system", content="a"), chat_pb2.ChatMessage(role="user")]
-    expected = ChatPrompt((ChatMessage("system", "a"), ChatMessage("user", "")))
-    assert expected == converted(Generation(chat=chat_pb2.Chat(messages=turns))).prompt
+def test_constraint_and_conversation_arrive_together():
+    message = Generation(
+        chat=chat_pb2.Chat(messages=[chat_pb2.ChatMessage(role="user", content="a")]),
+        settings=Settings(constraint=settings_pb2.Constraint(regex="[0-9]+")),
+    )
+    request = converted(message)
+    assert (Regex("[0-9]+"), ChatPrompt((ChatMessage("user", "a"),))) == (
+        request.constraint,
+        request.prompt,
+    )
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1e-46, 1e-6])
