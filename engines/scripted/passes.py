@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engines.scripted.cache import SlotCache
+from engines.scripted.distribution import SparseDistribution, distribution_of, softmax
 from engines.scripted.fault import FaultPlan, Operation
+from engines.scripted.filtering import with_floor
 from engines.scripted.law import Law, Logits
-from engines.scripted.sampling import (
-    ScriptedSampler,
-    SparseDistribution,
-    distribution_of,
-    logprob_of,
-    softmax,
-)
+from engines.scripted.sampling import ScriptedSampler
+from engines.scripted.vocabulary import VOCABULARY_SIZE
 from service.errors import EngineError
 from service.speculation.contract import (
     History,
@@ -36,7 +33,6 @@ class PassLane:
     tokens: Tokens
     rows: int
     history: History
-
     is_prompt: bool = False
 
     @property
@@ -46,13 +42,12 @@ class PassLane:
 
     def row_history(self, row: int) -> History:
         """Return what a row's processing may look at: the inputs after the first are proposals."""
-        verifies = self.rows == len(self.tokens) and not self.is_prompt
-        proposals = self.tokens[1 : row + 1] if verifies else ()
+        proposals = () if self.is_prompt else self.tokens[1 : row + 1]
         return History(self.history.prompt, (*self.history.generated, *proposals))
 
 
 def prefill_lane(lane: PrefillInput, generation: int) -> PassLane:
-    """Return a lane of prompt tokens, with one row behind the prompt's last."""
+    """Return a lane of prompt tokens, with a row behind the prompt's last, or behind each."""
     rows = len(lane.tokens) if lane.every_row else int(lane.is_last)
     return PassLane(
         lane.slot,
@@ -100,8 +95,12 @@ class ScriptedRows:
         return own.logprob(logits, self._lane.row_history(row), token, alternatives)
 
     def raw_logprob(self, row: int, token: int, alternatives: int) -> TokenLogprob:
-        """Return a token's log-probability in the law's own distribution."""
-        return logprob_of(distribution_of(softmax(dict(self._logits(row)))), token, alternatives)
+        """Return a token's log-probability in the law's own distribution.
+
+        A prompt holds whatever its author wrote, so tokens that the law does not list count too.
+        """
+        weights = softmax(with_floor(self._logits(row), VOCABULARY_SIZE))
+        return distribution_of(weights).logprob(token, alternatives)
 
     def _logits(self, row: int) -> Logits:
         self._owner.require_readable()

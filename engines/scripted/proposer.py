@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from engines.scripted.device import Device
+from engines.scripted.distribution import SparseDistribution
 from engines.scripted.fault import FaultPlan, Operation
 from engines.scripted.rules import DraftRule
 from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.target import CacheSeed, seed_of
-from service.errors import EngineError, OutriderError, UnknownSlot
+from service.errors import (
+    ConstraintFailed,
+    EngineError,
+    NothingAllowed,
+    OutriderError,
+    UnknownSlot,
+)
 from service.speculation.contract import (
     ComponentTimings,
     DraftBlock,
@@ -151,12 +158,19 @@ class ScriptedProposer:
             name = type(request.sampler).__name__
             raise EngineError(f"a scripted proposer cannot draft under {name}")
         history = History(request.history.prompt, generated)
-        distribution = self._rule.distribution(history, request.sampler)
+        distribution = self._believed(history, request.sampler)
         if distribution is None:
             return None
         randomness = request.randomness
         draw = None if randomness is None else randomness.at(len(generated))
         return Proposal(distribution.sample(draw), distribution)
+
+    def _believed(self, history: History, sampler: ScriptedSampler) -> SparseDistribution | None:
+        """Return the rule's distribution; None where nothing may follow, as behind a bad guess."""
+        try:
+            return self._rule.distribution(history, sampler)
+        except (NothingAllowed, ConstraintFailed):
+            return None
 
     def _commit_lane(self, lane: ProposerCommit) -> None:
         self._faults.strike_lane(Operation.PROPOSER_COMMIT, lane.slot)

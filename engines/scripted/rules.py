@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from engines.scripted.distribution import SparseDistribution, certain
 from engines.scripted.law import Law
-from engines.scripted.sampling import ScriptedSampler, SparseDistribution, certain
+from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.vocabulary import VOCABULARY_SIZE
 from service.speculation.contract import History
 

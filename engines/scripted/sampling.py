@@ -1,191 +1,173 @@
-"""Processed distributions in pure Python: few tokens with probability, all others with none."""
+"""One request's sampling: from a law's logits to the distribution that a token comes from.
+
+Rows are processed step by step, in plain arithmetic over the few tokens that a law lists, so
+that every step can be read, and so that engines with numerics can be held against it.
+"""
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from engines.scripted.distribution import (
+    SparseDistribution,
+    Weights,
+    certain,
+    distribution_of,
+    scaled_to_one,
+    softmax,
+)
+from engines.scripted.filtering import (
+    permit,
+    permitted,
+    real,
+    row_rules,
+    setting_rules,
+    with_floor,
+)
 from engines.scripted.law import Logits, most_likely
+from engines.scripted.mirostat import moved, unsurprising
+from engines.scripted.penalties import biased, penalised
+from engines.scripted.truncation import truncated, without_top_choices
 from service.generation.config import ResolvedGenerationConfig
-from service.speculation.contract import Distribution, History, Sampler, TokenLogprob, Tokens
-
-Weights = dict[int, float]
-
-
-@dataclass(frozen=True, slots=True)
-class SparseDistribution:
-    """Tokens in ascending order and their probabilities, which sum to one."""
-
-    tokens: Tokens
-    probabilities: tuple[float, ...]
-
-    def probability(self, token: int) -> float:
-        """Return the probability of a token, zero where it is not listed."""
-        place = bisect_left(self.tokens, token)
-        listed = place < len(self.tokens) and self.tokens[place] == token
-        return self.probabilities[place] if listed else 0.0
-
-    def sample(self, draw: float | None) -> int:
-        """Return the first token whose cumulative probability exceeds the draw."""
-        if draw is None:
-            return most_likely(tuple(zip(self.tokens, self.probabilities, strict=True)))
-        cumulative = 0.0
-        for token, probability in zip(self.tokens, self.probabilities, strict=True):
-            cumulative += probability
-            if draw < cumulative:
-                return token
-        return self.tokens[-1]
-
-    def excess_over(self, draft: Distribution) -> SparseDistribution | None:
-        """Return the normalised part of the probabilities that the draft's do not cover."""
-        excess = {
-            token: probability - draft.probability(token)
-            for token, probability in zip(self.tokens, self.probabilities, strict=True)
-        }
-        usable = {token: mass for token, mass in excess.items() if mass > 0.0}
-        return distribution_of(usable) if usable else None
-
-
-def certain(token: int) -> SparseDistribution:
-    """Return the distribution of one token that is sure to come."""
-    return SparseDistribution((token,), (1.0,))
-
-
-def distribution_of(weights: Weights) -> SparseDistribution:
-    """Divide weights by their sum; those without any are left out, and one must have some."""
-    kept = {token: weight for token, weight in weights.items() if weight > 0.0}
-    total = math.fsum(kept.values())
-    tokens = tuple(sorted(kept))
-    return SparseDistribution(tokens, tuple(kept[token] / total for token in tokens))
+from service.generation.sampling import MirostatSettings, SamplerOrder
+from service.speculation.contract import (
+    Constraint,
+    Distribution,
+    History,
+    SamplingInput,
+    TokenLogprob,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptedSampler:
-    """One request's processing; no setting makes it depend on what was committed."""
+    """One request's processing after `committed` tokens.
 
-    config: ResolvedGenerationConfig
+    `request.constraint` is the constraint's state after these tokens; rows further on walk it
+    along their history. `mu` is Mirostat's state, None where nothing has moved it yet.
+    """
+
+    request: SamplingInput
+    committed: int = 0
+    mu: float | None = None
 
     @property
     def temperature(self) -> float:
         """Return the temperature; zero is greedy."""
-        return self.config.temperature
+        return self._config.temperature
 
     @property
     def supports_optimistic_promotion(self) -> bool:
-        """Whether branches may be promoted: always."""
-        return True
+        """Whether branches may be promoted: unless Mirostat moves with every token."""
+        return self._mirostat is None
 
-    def advance(self, distribution: Distribution, token: int) -> Sampler:
-        """Return the same state: rows look at their history alone."""
-        del distribution, token
-        return self
+    def advance(self, distribution: Distribution, token: int) -> ScriptedSampler:
+        """Return the state after one more token, with the constraint and Mirostat moved."""
+        mirostat, probability = self._mirostat, distribution.probability(token)
+        mu = self.mu
+        if mirostat is not None and probability > 0.0:
+            mu = moved(self._mu(mirostat), mirostat, probability)
+        request = replace(self.request, constraint=self._constraint_after((token,)))
+        return replace(self, request=request, committed=self.committed + 1, mu=mu)
 
     def grammar_is_complete(self) -> bool:
-        """Whether a grammar is complete: there is none."""
-        return False
+        """Whether what was committed matches, and only the end may follow."""
+        constraint = self.request.constraint
+        return constraint is not None and constraint.is_complete()
 
     def prefix_is_complete(self, generated: Sequence[int]) -> bool:
-        """Whether a tentative output completes a grammar: there is none."""
-        del generated
-        return False
+        """Whether a tentative output matches, and only the end may follow."""
+        constraint = self._constraint_after(generated[self.committed :])
+        return constraint is not None and constraint.is_complete()
 
     def may_follow(self, generated: Sequence[int], token: int) -> bool:
-        """Whether a token may follow: nothing is forbidden."""
-        del generated, token
-        return True
+        """Whether settings and constraint permit a token after a tentative output."""
+        if not 0 <= token < self.request.vocabulary_size:
+            return False
+        if not permit(token, setting_rules(self.request, len(generated))):
+            return False
+        constraint = self._constraint_after(generated[self.committed :])
+        return constraint is None or constraint.permits(token)
+
+    def process(self, logits: Logits, history: History) -> SparseDistribution:
+        """Return the distribution of the token after a history.
+
+        Raises:
+            NothingAllowed: settings and constraint together leave no token.
+            ConstraintFailed: the constraint cannot say what may follow.
+        """
+        scores = self._scores(logits, history)
+        if self.temperature == 0.0:
+            return certain(most_likely(tuple(scores.items())))
+        return distribution_of(self._weights(scores, len(history.generated)))
 
     def logprob(
         self, logits: Logits, history: History, token: int, alternatives: int
     ) -> TokenLogprob:
-        """Return a token's log-probability in the processed row."""
-        distribution = self.process(logits, history)
+        """Return a token's log-probability in the processed row.
+
+        Raises:
+            NothingAllowed: as `process`.
+            ConstraintFailed: as `process`.
+        """
+        scores = self._scores(logits, history)
         if self.temperature == 0.0:
-            penalised = _penalised(dict(logits), history, self.config)
-            distribution = distribution_of(softmax(penalised))
-        return logprob_of(distribution, token, alternatives)
+            weights = softmax(scores)
+        else:
+            weights = self._weights(scores, len(history.generated))
+        return distribution_of(weights).logprob(token, alternatives)
 
-    def process(self, logits: Logits, history: History) -> SparseDistribution:
-        """Apply penalties, temperature, top-k, top-p and min-p, in this order."""
-        penalised = _penalised(dict(logits), history, self.config)
-        if self.temperature == 0.0:
-            return certain(most_likely(tuple(penalised.items())))
-        weights = softmax(penalised, self.temperature)
-        for truncate in (_top_k, _top_p, _min_p):
-            weights = truncate(weights, self.config)
-        return distribution_of(weights)
+    @property
+    def _config(self) -> ResolvedGenerationConfig:
+        return self.request.config
 
+    @property
+    def _mirostat(self) -> MirostatSettings | None:
+        """Return Mirostat's settings where it acts."""
+        return self._config.mirostat if self.temperature > 0.0 else None
 
-def logprob_of(distribution: SparseDistribution, token: int, alternatives: int) -> TokenLogprob:
-    """Return a token's log-probability, and those of the likeliest tokens, itself among them."""
-    probability = distribution.probability(token)
-    logprob = math.log(probability) if probability else -math.inf
-    ranked = sorted(
-        zip(distribution.tokens, distribution.probabilities, strict=True),
-        key=lambda pair: (-pair[1], pair[0]),
-    )
-    likeliest = [(each, math.log(mass)) for each, mass in ranked[:alternatives]]
-    if alternatives and all(each != token for each, _ in likeliest):
-        likeliest = [*likeliest[: alternatives - 1], (token, logprob)]
-    return TokenLogprob(logprob, tuple(likeliest))
+    def _mu(self, mirostat: MirostatSettings) -> float:
+        return 2.0 * mirostat.tau if self.mu is None else self.mu
 
+    def _constraint_after(self, tokens: Iterable[int]) -> Constraint | None:
+        """Return the constraint after more tokens; those that end the output do not move it."""
+        constraint = self.request.constraint
+        for token in tokens:
+            if constraint is not None and token not in self.request.end_token_ids:
+                constraint = constraint.after(token)
+        return constraint
 
-def _penalised(logits: Weights, history: History, config: ResolvedGenerationConfig) -> Weights:
-    """Penalise each distinct earlier token once by ratio, and generated ones by count."""
-    seen = set(_window((*history.prompt, *history.generated), config.repeat_last_n))
-    counts = Counter(_window(history.generated, config.repeat_last_n))
-    result = dict(logits)
-    for token, logit in logits.items():
-        penalty = config.repetition_penalty if token in seen else 1.0
-        scaled = logit / penalty if logit > 0.0 else logit * penalty
-        count = counts[token]
-        presence = config.presence_penalty if count else 0.0
-        result[token] = scaled - config.frequency_penalty * count - presence
-    return result
+    def _scores(self, logits: Logits, history: History) -> Weights:
+        """Return the logits that are permitted, biased and penalised.
 
+        Tokens that the law does not list count where settings choose among them.
+        """
+        config, size = self._config, self.request.vocabulary_size
+        constraint = self._constraint_after(history.generated[self.committed :])
+        rules = row_rules(self.request, constraint, len(history.generated))
+        row = real(logits, size)
+        if rules or config.logit_bias or not row:
+            row = with_floor(logits, size)
+        kept = permitted(row, rules, len(history.generated))
+        shifted = biased(kept, config.logit_bias)
+        return penalised(shifted, history, config, self.request.run_breakers)
 
-def _window(tokens: Tokens, length: int) -> Tokens:
-    """Return the last tokens: all for a negative length, none for zero."""
-    return tokens if length < 0 else tokens[max(0, len(tokens) - length) :]
+    def _weights(self, scores: Weights, position: int) -> Weights:
+        """Return the probabilities after the temperature and every truncation."""
+        config, coins = self._config, self.request.coins
+        is_last = config.sampler_order is SamplerOrder.TEMPERATURE_LAST
+        weights = softmax(scores, 1.0 if is_last else self.temperature)
+        weights = self._truncated(weights)
+        coin = None if coins is None else coins.at(position)
+        weights = without_top_choices(weights, config.xtc, coin)
+        if not is_last:
+            return weights
+        return softmax({token: scores[token] for token in weights}, self.temperature)
 
-
-def softmax(logits: Weights, temperature: float = 1.0) -> Weights:
-    """Return the probabilities of logits."""
-    largest = max(logits.values())
-    scaled = {t: math.exp((logit - largest) / temperature) for t, logit in logits.items()}
-    return _scaled_to_one(scaled)
-
-
-def _scaled_to_one(weights: Weights) -> Weights:
-    total = math.fsum(weights.values())
-    return {token: weight / total for token, weight in weights.items()}
-
-
-def _top_k(weights: Weights, config: ResolvedGenerationConfig) -> Weights:
-    """Keep the k likeliest tokens and whatever ties with the last of them; zero keeps all."""
-    if not 0 < config.top_k < len(weights):
-        return weights
-    least = sorted(weights.values(), reverse=True)[config.top_k - 1]
-    return _scaled_to_one({token: w for token, w in weights.items() if w >= least})
-
-
-def _top_p(weights: Weights, config: ResolvedGenerationConfig) -> Weights:
-    """Keep the likeliest tokens up to and including the one that reaches p."""
-    if config.top_p >= 1.0:
-        return weights
-    kept: Weights = {}
-    reached = 0.0
-    for token, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0])):
-        kept[token] = weight
-        reached += weight
-        if reached >= config.top_p:
-            break
-    return _scaled_to_one(kept)
-
-
-def _min_p(weights: Weights, config: ResolvedGenerationConfig) -> Weights:
-    """Keep the tokens with at least a share of the likeliest one's probability."""
-    least = config.min_p * max(weights.values())
-    return {token: weight for token, weight in weights.items() if weight >= least}
+    def _truncated(self, weights: Weights) -> Weights:
+        mirostat = self._mirostat
+        if mirostat is None:
+            return truncated(weights, self._config)
+        size = self.request.vocabulary_size
+        return scaled_to_one(unsurprising(weights, mirostat, self._mu(mirostat), size))

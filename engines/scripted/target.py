@@ -71,8 +71,8 @@ class ScriptedTarget:
         return self._limits
 
     def sampler(self, request: SamplingInput) -> ScriptedSampler:
-        """Return the processing of one request."""
-        return ScriptedSampler(request.config)
+        """Return the processing of one request, before its first token."""
+        return ScriptedSampler(request)
 
     def open(self) -> int:
         """Take the lowest free slot."""

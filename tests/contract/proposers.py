@@ -14,8 +14,9 @@ from engines.scripted.model import scripted_proposer
 from engines.scripted.proposer import Pace
 from engines.scripted.rules import DraftRule, FollowLaw, FollowScript, FollowTarget
 from engines.scripted.sampling import ScriptedSampler
+from engines.scripted.vocabulary import VOCABULARY_SIZE
 from service.generation.config import ResolvedGenerationConfig
-from service.speculation.contract import Proposer, Sampler, Tokens
+from service.speculation.contract import Proposer, Sampler, SamplingInput, Tokens
 from service.speculation.cost import CostCurve
 from tests.contract.tiny_model import VOCABULARY, tiny_decoder
 
@@ -71,8 +72,7 @@ def _row_sampler(
 def _scripted_sampler(
     config: ResolvedGenerationConfig, prompt: Tokens, complete: Tokens | None
 ) -> Sampler:
-    del prompt
-    return CompletingSampler(config, complete)
+    return CompletingSampler(SamplingInput(config, prompt, VOCABULARY_SIZE), complete=complete)
 
 
 def _scripted(name: str, rule: DraftRule, pace: Pace | None = None) -> ProposerCase:

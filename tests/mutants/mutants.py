@@ -71,9 +71,9 @@ MUTANTS = (
     ),
     Mutant(
         name="softmaxed residual of the scripted engine",
-        path="engines/scripted/sampling.py",
+        path="engines/scripted/distribution.py",
         old="return distribution_of(usable) if usable else None",
-        new="return distribution_of(_softmax(usable, 1.0)) if usable else None",
+        new="return distribution_of(softmax(usable)) if usable else None",
         killer=(
             "tests/engines/scripted/test_sampling.py::"
             "test_excess_is_the_positive_difference_over_its_own_sum"

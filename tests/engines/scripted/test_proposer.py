@@ -16,14 +16,23 @@ from engines.scripted.proposer import DraftState, Pace
 from engines.scripted.rules import FollowScript, FollowTarget
 from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.target import seed_of
+from engines.scripted.vocabulary import VOCABULARY_SIZE
 from service.errors import EngineError
-from service.speculation.contract import DraftBlock, DraftRequest, History, ProposerCommit
+from service.speculation.contract import (
+    DraftBlock,
+    DraftRequest,
+    History,
+    ProposerCommit,
+    SamplingInput,
+)
 from tests.contract.lanes import SAMPLED
 
 LAW = HashLaw()
 PROMPT = (7, 3, 11)
 OWN = continuation(LAW, PROMPT, 20, frozenset())
-GREEDY = ScriptedSampler(replace(SAMPLED, do_sample=False, temperature=0.0))
+GREEDY = ScriptedSampler(
+    SamplingInput(replace(SAMPLED, do_sample=False, temperature=0.0), PROMPT, VOCABULARY_SIZE)
+)
 ERROR = EngineError("scripted")
 
 

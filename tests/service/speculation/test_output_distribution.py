@@ -16,7 +16,8 @@ from engines.scripted.law import HashLaw
 from engines.scripted.model import ScriptedSettings, scripted_proposer, scripted_target
 from engines.scripted.rules import DraftRule, FollowLaw, FollowTarget
 from engines.scripted.sampling import ScriptedSampler
-from service.speculation.contract import History, Tokens
+from engines.scripted.vocabulary import VOCABULARY_SIZE
+from service.speculation.contract import History, SamplingInput, Tokens
 from service.speculation.options import SchedulerOptions
 from tests.scenarios.driver import GREEDY, Plan, TableDriver
 
@@ -59,7 +60,7 @@ def outputs(rule: DraftRule) -> Counter[Tokens]:
 def test_sampled_outputs_follow_the_targets_distribution(rule) -> None:
     counts = outputs(rule)
 
-    sampler = ScriptedSampler(SAMPLED)
+    sampler = ScriptedSampler(SamplingInput(SAMPLED, PROMPT, VOCABULARY_SIZE))
     cells = list(product(LETTERS, repeat=LENGTH))
     expected = {cell: REQUESTS * probability(cell, sampler) for cell in cells}
     assert sum(expected.values()) == pytest.approx(REQUESTS)

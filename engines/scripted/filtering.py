@@ -1,0 +1,94 @@
+"""Which tokens may come at all, by the request's settings and its constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engines.scripted.distribution import Weights
+from engines.scripted.law import Logits
+from service.errors import NothingAllowed
+from service.speculation.contract import Constraint, SamplingInput
+
+FLOOR = -30.0
+"""The logit of every token that a law does not list, where such tokens count."""
+
+Permits = Callable[[int], bool]
+Rules = Mapping[str, Permits]
+"""The field of each setting that forbids something, and which tokens it permits."""
+
+
+def setting_rules(request: SamplingInput, position: int) -> Rules:
+    """Return the rules of the settings that forbid tokens at a position of the output."""
+    config, ends = request.config, request.end_token_ids
+    allowed, banned = config.allowed_token_ids, config.banned_token_ids
+    rules: dict[str, Permits] = {}
+    if allowed is not None:
+        rules["settings.allowed_token_ids"] = lambda token: token in allowed
+    if banned:
+        rules["settings.banned_token_ids"] = lambda token: token not in banned
+    if ends and position < config.min_new_tokens:
+        rules["settings.min_new_tokens"] = lambda token: token not in ends
+    return rules
+
+
+def mask_rule(constraint: Constraint) -> Permits:
+    """Return the rule of a constraint's mask; what lies beyond the mask is forbidden."""
+    mask = constraint.mask()
+
+    def permits(token: int) -> bool:
+        byte, bit = divmod(token, 8)
+        return byte < len(mask) and bool(mask[byte] >> bit & 1)
+
+    return permits
+
+
+def row_rules(request: SamplingInput, constraint: Constraint | None, position: int) -> Rules:
+    """Return all rules for one row.
+
+    Raises:
+        ConstraintFailed: the constraint's mask cannot be computed.
+    """
+    rules = setting_rules(request, position)
+    if constraint is None:
+        return rules
+    return {constraint.field: mask_rule(constraint), **rules}
+
+
+def with_floor(logits: Logits, vocabulary_size: int) -> Weights:
+    """Return the logits of a whole vocabulary: the floor where a law lists nothing."""
+    return dict.fromkeys(range(vocabulary_size), FLOOR) | real(logits, vocabulary_size)
+
+
+def real(logits: Logits, vocabulary_size: int) -> Weights:
+    """Return the logits without those of padding ids."""
+    return {token: logit for token, logit in logits if token < vocabulary_size}
+
+
+def permitted(row: Weights, rules: Rules, position: int) -> Weights:
+    """Return the part of a row that every rule permits.
+
+    Raises:
+        NothingAllowed: that is nothing; it names the fields that are to blame.
+    """
+    kept = {token: logit for token, logit in row.items() if permit(token, rules)}
+    if not kept:
+        raise NothingAllowed(position, _culprits(row, rules))
+    return kept
+
+
+def permit(token: int, rules: Rules) -> bool:
+    """Whether every rule permits a token."""
+    return all(permits(token) for permits in rules.values())
+
+
+def _culprits(row: Weights, rules: Rules) -> tuple[str, ...]:
+    """Return the fields that leave nothing together, without those that need not be there.
+
+    The last are dropped first, so that a constraint is blamed before a setting.
+    """
+    blamed = dict(rules)
+    for field in reversed(tuple(rules)):
+        others = {name: permits for name, permits in blamed.items() if name != field}
+        if not any(permit(token, others) for token in row):
+            blamed = others
+    return tuple(blamed)

@@ -1,0 +1,102 @@
+"""Small rows to process, and the processing of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from engines.scripted.sampling import ScriptedSampler
+from engines.scripted.vocabulary import VOCABULARY_SIZE
+from service.generation.config import ResolvedGenerationConfig
+from service.speculation.contract import Constraint, History, SamplingInput
+
+SAMPLED = ResolvedGenerationConfig(
+    do_sample=True,
+    temperature=1.0,
+    top_k=0,
+    top_p=1.0,
+    min_p=0.0,
+    repetition_penalty=1.0,
+    repeat_last_n=64,
+    frequency_penalty=0.0,
+    presence_penalty=0.0,
+    max_new_tokens=None,
+)
+GREEDY = replace(SAMPLED, do_sample=False, temperature=0.0)
+NOTHING = History((), ())
+END = 257
+# Probabilities 0.5, 0.25, 0.125, 0.125.
+LOGITS = ((1, math.log(4)), (4, math.log(2)), (6, 0.0), (9, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """A constraint that is one of several outputs; it counts the tokens that it was told of."""
+
+    outputs: tuple[tuple[int, ...], ...]
+    so_far: tuple[int, ...] = ()
+    field: str = "settings.constraint"
+
+    def after(self, token: int) -> Only:
+        return replace(self, so_far=(*self.so_far, token))
+
+    def permits(self, token: int) -> bool:
+        return token in self._next()
+
+    def mask(self) -> bytes:
+        bits = sum(1 << token for token in self._next())
+        return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+
+    def prefetch(self) -> None:
+        return None
+
+    def is_complete(self) -> bool:
+        return self.so_far in self.outputs and self._next() <= {END}
+
+    def _next(self) -> set[int]:
+        length = len(self.so_far)
+        fitting = [(*each, END) for each in self.outputs if each[:length] == self.so_far]
+        return {each[length] for each in fitting}
+
+
+def sampler(
+    *,
+    config: ResolvedGenerationConfig = SAMPLED,
+    constraint: Constraint | None = None,
+    ends=frozenset(),
+    coins=None,
+    breakers=frozenset(),
+    size: int = VOCABULARY_SIZE,
+    **settings,
+) -> ScriptedSampler:
+    """Return a fresh sampling state."""
+    return ScriptedSampler(
+        SamplingInput(
+            config=replace(config, **settings),
+            prompt=(),
+            vocabulary_size=size,
+            end_token_ids=frozenset(ends),
+            run_breakers=frozenset(breakers),
+            coins=coins,
+            constraint=constraint,
+        )
+    )
+
+
+def row(sampler: ScriptedSampler, history: History = NOTHING, logits=LOGITS) -> dict[int, float]:
+    """Return a processed row's tokens that have more than a trace of probability."""
+    processed = sampler.process(logits, history)
+    pairs = zip(processed.tokens, processed.probabilities, strict=True)
+    return {token: probability for token, probability in pairs if probability > 1e-9}
+
+
+def kept(history: History = NOTHING, logits=LOGITS, **settings) -> set[int]:
+    """Return the tokens that settings leave in a row."""
+    return set(row(sampler(**settings), history, logits))
+
+
+def shares(scores: Mapping[int, float]):
+    """Return scores as parts of one."""
+    total = sum(scores.values())
+    return {token: score / total for token, score in scores.items()}
