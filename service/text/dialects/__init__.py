@@ -1,0 +1,1 @@
+"""The syntaxes in which models write reasoning and tool calls."""
