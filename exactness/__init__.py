@@ -1,0 +1,1 @@
+"""Shows that speculation changes nothing but speed: `python -m exactness`."""

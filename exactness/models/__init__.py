@@ -1,0 +1,1 @@
+"""The models that checks run on, with drafts that are right, wrong and in between."""

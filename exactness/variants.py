@@ -1,0 +1,77 @@
+"""Sampled requests of every kind that shapes the distribution, confined to a few tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from outrider.v1.settings_pb2 import (
+    SAMPLER_ORDER_TEMPERATURE_LAST,
+    DrySettings,
+    GenerationSettings,
+    MirostatSettings,
+    SequenceBreakers,
+    XtcSettings,
+)
+from service.speculation.contract import Tokens
+
+_WHOLE = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
+
+
+def sampled(allowed: Tokens, **changes: object) -> GenerationSettings:
+    """Return settings that sample from the whole distribution over the allowed tokens."""
+    fields = {**_WHOLE, "allowed_token_ids": allowed, **changes}
+    return GenerationSettings(**fields)  # type: ignore[arg-type]  # the names are the proto's
+
+
+def variants(alphabet: Tokens) -> Mapping[str, GenerationSettings]:
+    """Return settings by a name; every sampling parameter acts in one of them."""
+    first, second = alphabet[0], alphabet[1]
+    changes: dict[str, dict[str, object]] = {
+        "temperature 1": {},
+        "temperature 0.5": {"temperature": 0.5},
+        "temperature 2": {"temperature": 2.0},
+        "top-k": {"top_k": 2},
+        "top-p": {"top_p": 0.7},
+        "min-p": {"min_p": 0.4},
+        "top-a": {"top_a": 0.9},
+        "typical-p": {"typical_p": 0.6},
+        "all truncations": {
+            "temperature": 1.5,
+            "top_k": 3,
+            "top_p": 0.9,
+            "min_p": 0.1,
+            "top_a": 0.2,
+            "typical_p": 0.9,
+        },
+        "temperature last": {
+            "temperature": 2.0,
+            "top_p": 0.7,
+            "sampler_order": SAMPLER_ORDER_TEMPERATURE_LAST,
+        },
+        "penalties": {
+            "repetition_penalty": 1.5,
+            "frequency_penalty": 0.6,
+            "presence_penalty": 0.3,
+            "repeat_last_n": 2,
+        },
+        "DRY": {
+            "dry": DrySettings(
+                multiplier=1.0, allowed_length=1, sequence_breakers=SequenceBreakers()
+            )
+        },
+        "XTC": {"xtc": XtcSettings(probability=0.5, threshold=0.2)},
+        "XTC, temperature last": {
+            "temperature": 1.5,
+            "xtc": XtcSettings(probability=0.7, threshold=0.1),
+            "sampler_order": SAMPLER_ORDER_TEMPERATURE_LAST,
+        },
+        "Mirostat 1": {"mirostat": MirostatSettings(version=1, tau=0.8, eta=0.7)},
+        "Mirostat 2": {"mirostat": MirostatSettings(version=2, tau=0.8, eta=0.7)},
+        "Mirostat 2, XTC": {
+            "mirostat": MirostatSettings(version=2, tau=1.0, eta=0.5),
+            "xtc": XtcSettings(probability=0.5, threshold=0.1),
+        },
+        "bias": {"logit_bias": {first: 1.0, second: -1.0}},
+        "banned": {"banned_token_ids": [second]},
+    }
+    return {name: sampled(alphabet, **each) for name, each in changes.items()}
