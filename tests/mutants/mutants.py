@@ -75,7 +75,7 @@ MUTANTS = (
         old="return distribution_of(usable) if usable else None",
         new="return distribution_of(softmax(usable)) if usable else None",
         killer=(
-            "tests/engines/scripted/test_sampling.py::"
+            "tests/engines/scripted/test_distribution.py::"
             "test_excess_is_the_positive_difference_over_its_own_sum"
         ),
     ),
