@@ -104,7 +104,10 @@ def _check_parts(bundle: Bundle) -> None:
 
 
 def check_tokenizer(bundle: Bundle) -> None:
-    """Prove that `tokenizer.json` has the vocabulary that the manifest's fingerprint names."""
+    """Prove that `tokenizer.json` has the vocabulary that the manifest's fingerprint names.
+
+    It may be smaller than the embedding, whose last rows are padding then.
+    """
     path = str(bundle.tokenizer_path)
     try:
         model = json.loads(bundle.tokenizer_path.read_text(encoding="utf-8"))["model"]
@@ -114,9 +117,9 @@ def check_tokenizer(bundle: Bundle) -> None:
         found = tokenizer_fingerprint(vocabulary, merges)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as broken:
         raise BundleError(f"is not a BPE tokenizer: {broken!r}", path=path) from broken
-    if len(vocabulary) != bundle.manifest.geometry.vocabulary:
-        message = f"has {len(vocabulary)} tokens, geometry.vocabulary of the manifest says"
-        message = f"{message} {bundle.manifest.geometry.vocabulary}"
+    rows = bundle.manifest.geometry.vocabulary
+    if len(vocabulary) > rows:
+        message = f"has {len(vocabulary)} tokens, geometry.vocabulary of the manifest says {rows}"
         raise BundleError(message, path=path, field="model.vocab")
     if found != bundle.fingerprint:
         field = "tokenizer_fingerprint"

@@ -156,9 +156,9 @@ def test_manifest_that_is_not_utf8_names_its_file(path) -> None:
     assert str(path / MANIFEST_FILE) == refused(path).path
 
 
-def test_tokenizer_with_fewer_tokens_than_the_model_is_refused(path) -> None:
+def test_tokenizer_with_more_tokens_than_the_model_is_refused(path) -> None:
     tokenizer = json.loads((path / TOKENIZER_FILE).read_text())
-    del tokenizer["model"]["vocab"]["er"]
+    tokenizer["model"]["vocab"]["more"] = len(tokenizer["model"]["vocab"])
     rewrite(path, TOKENIZER_FILE, json.dumps(tokenizer).encode())
 
     error = refused(path)
