@@ -15,7 +15,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from service.errors import BundleError, FieldViolation, InvalidRequest
-from service.text.conversation import RECEIVED, Conversation, template_values
+from service.text.conversation import RECEIVED, Arguments, Conversation, template_values
 from service.text.conversation_rules import (
     USUAL_LIMITS,
     ChatLimits,
@@ -69,6 +69,7 @@ class ChatTemplate:
         except jinja2.TemplateSyntaxError as broken:
             message = f"line {broken.lineno}: {broken.message}"
             raise BundleError(message, path=path, field="chat_template") from broken
+        self._silence = self._find_silence()
 
     @property
     def reads_tools(self) -> bool:
@@ -93,7 +94,7 @@ class ChatTemplate:
         found = conversation_violations(conversation, self._names, limits, field)
         if violations := tuple(islice(found, _MOST_VIOLATIONS)):
             raise InvalidRequest(*violations)
-        values = template_values(conversation)
+        values = template_values(conversation, self._silence)
         pieces = self._template.generate(values, add_generation_prompt=add_generation_prompt)
         try:
             return _join(pieces, limits, field)
@@ -102,6 +103,21 @@ class ChatTemplate:
         except _TEMPLATE_FAILURES as failure:
             reason = f"the chat template fails on it: {str(failure) or type(failure).__name__}"
             raise _refusal(field, reason) from failure
+
+    def _find_silence(self) -> str | None:
+        """Return what the template takes as the content of a turn that only calls tools.
+
+        Some show such calls only where there is none, and some would write out the word None.
+        """
+        call = {"id": "silence00", "function": {"name": "silence", "arguments": Arguments("")}}
+        asked = {"role": "user", "content": "-"}
+        called = {"role": "assistant", "content": None, "tool_calls": [call]}
+        pieces = self._template.generate(messages=[asked, called], tools=None)
+        try:
+            shown = _join(pieces, USUAL_LIMITS, "chat")
+        except (InvalidRequest, *_TEMPLATE_FAILURES):
+            return ""
+        return None if "silence" in shown and "None" not in shown else ""
 
 
 def _names(environment: ImmutableSandboxedEnvironment, source: str) -> TemplateNames:

@@ -75,13 +75,16 @@ class Arguments(dict[str, object]):
         return text + self._json
 
 
-def template_values(conversation: Conversation) -> dict[str, object]:
-    """Return the variables of a conversation whose JSON is valid."""
+def template_values(conversation: Conversation, silence: str | None) -> dict[str, object]:
+    """Return the variables of a conversation whose JSON is valid.
+
+    `silence` is the content of a turn that only calls tools.
+    """
     names: dict[str, str] = {}
     messages = []
     for turn in conversation.messages:
         names |= {call.id: call.name for call in turn.tool_calls}
-        messages.append(_turn(turn, names))
+        messages.append(_turn(turn, names, silence))
     return {
         **conversation.template_arguments,
         "messages": messages,
@@ -89,13 +92,14 @@ def template_values(conversation: Conversation) -> dict[str, object]:
     }
 
 
-def _turn(turn: ChatTurn, names: Mapping[str, str]) -> dict[str, object]:
+def _turn(turn: ChatTurn, names: Mapping[str, str], silence: str | None) -> dict[str, object]:
     """Return one turn; what it lacks has no key, because templates ask whether there is one."""
     value: dict[str, object] = {"role": turn.role, "content": turn.content}
     if turn.reasoning is not None:
         value |= dict.fromkeys(REASONING_NAMES, turn.reasoning)
     if turn.tool_calls:
         value["tool_calls"] = [_call(call) for call in turn.tool_calls]
+        value["content"] = turn.content or silence
     if turn.tool_call_id is not None:
         value |= {"tool_call_id": turn.tool_call_id, "name": names[turn.tool_call_id]}
     return value

@@ -93,6 +93,22 @@ def test_template_may_look_into_arguments():
     assert "city=Brünn;days=2;True False" == render(source, USER, CALLING)
 
 
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "{% if m.content is none %}{{ m.tool_calls[0].function.name }}{% endif %}",
+        "{{ m.content + m.tool_calls[0].function.name }}",
+        "{{ m.content }}{{ m.tool_calls[0].function.name }}",
+        "{{ m.content | trim }}{{ m.tool_calls[0].function.name }}",
+    ],
+)
+def test_calls_without_a_word_are_shown_by_every_kind_of_template(shown):
+    """Templates differ in whether such a turn has no content or an empty one."""
+    source = f"{{% set m = messages[1] %}}{shown}"
+
+    assert "weather" == render(source, USER, CALLING)
+
+
 def test_call_without_arguments_has_an_empty_object():
     calling = ChatMessage("assistant", "", tool_calls=(ToolCall("a", "now", ""),))
     source = (
