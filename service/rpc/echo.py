@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal, get_args
 
 from outrider.v1 import settings_pb2
 from service.generation.config import ResolvedGenerationConfig
@@ -10,7 +11,8 @@ from service.rpc.constraints import constraint_message
 from service.rpc.mirror import copy_field, mirror
 from service.runtime.request import Admitted, GenerationRequest, Stop
 
-_REPLACED_BY_MIROSTAT = ("top_k", "top_p", "min_p", "top_a", "typical_p")
+Truncation = Literal["top_k", "top_p", "min_p", "top_a", "typical_p"]
+_REPLACED_BY_MIROSTAT: tuple[Truncation, ...] = get_args(Truncation)
 
 
 def resolved_settings(

@@ -2,7 +2,6 @@ import pytest
 
 import outrider
 from outrider.events import FinishReason
-from outrider.v1 import settings_pb2
 
 PROMPT = "Once upon"
 
@@ -104,8 +103,8 @@ def test_refused_stream_says_so_when_it_is_read(client: outrider.Client):
 
 
 def test_option_that_is_not_served_is_refused(client: outrider.Client):
-    with pytest.raises(outrider.Unserved, match=r"generation\.settings\.mirostat"):
-        client.complete(PROMPT, mirostat=settings_pb2.MirostatSettings(tau=3.0))
+    with pytest.raises(outrider.Unserved, match=r"generation\.priority"):
+        client.complete(PROMPT, priority=1)
 
 
 def test_mode_that_is_not_ready_is_refused(client: outrider.Client):

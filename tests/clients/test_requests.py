@@ -1,23 +1,44 @@
+import json
 import math
+from typing import Any
 
 import pytest
 
-from outrider import Chat, Message, Options
+from outrider import Chat, ChatOptions, Dry, Message, Mirostat, Options, Tool, Xtc
 from outrider.calls import MAX_TIMEOUT_SECONDS, call_timeout
-from outrider.requests import generation_message
+from outrider.requests import conversation, generation_message
 from outrider.v1 import chat_pb2, generation_pb2, settings_pb2
 
 Generation = generation_pb2.Generation
 
 
 def test_every_setting_of_the_contract_is_an_option():
-    """`stops` is called `stop` here, and `mode` is called `speculation`."""
+    """`stops` is `stop` here, `mode` is `speculation`, and a constraint goes by its language."""
     settings = set(settings_pb2.GenerationSettings.DESCRIPTOR.fields_by_name)
     speculation = set(settings_pb2.SpeculationSettings.DESCRIPTOR.fields_by_name)
     generation = set(Generation.DESCRIPTOR.fields_by_name)
     nested = {"text", "token_ids", "chat", "settings", "speculation"}
-    contract = (settings - {"stops"}) | (speculation - {"mode"}) | (generation - nested)
+    languages = set(settings_pb2.Constraint.DESCRIPTOR.fields_by_name)
+    contract = (settings - {"stops", "constraint"}) | languages
+    contract |= (speculation - {"mode"}) | (generation - nested)
     assert contract | {"request_id", "stop", "speculation"} == set(Options.__annotations__)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Dry, settings_pb2.DrySettings),
+        (Xtc, settings_pb2.XtcSettings),
+        (Mirostat, settings_pb2.MirostatSettings),
+    ],
+)
+def test_every_part_of_a_setting_is_an_option(options, message):
+    assert set(message.DESCRIPTOR.fields_by_name) == set(options.__annotations__)
+
+
+def test_every_part_of_a_conversation_is_an_option_of_chat():
+    parts = set(chat_pb2.Chat.DESCRIPTOR.fields_by_name) - {"messages"}
+    assert parts == set(ChatOptions.__annotations__) - set(Options.__annotations__)
 
 
 def test_prompt_text_alone_says_nothing_else():
@@ -75,10 +96,83 @@ def test_stops_are_texts_or_tokens(stop: str | int | list, expected: list):
     assert expected == list(generation_message("x", {"stop": stop}).settings.stops)
 
 
-def test_nested_settings_pass_through():
-    dry = settings_pb2.DrySettings(multiplier=0.5)
-    settings = generation_message("x", {"dry": dry, "logit_bias": {3: -1.0}}).settings
-    assert (dry, {3: -1.0}) == (settings.dry, dict(settings.logit_bias))
+def settings_of(**options: Any) -> settings_pb2.GenerationSettings:
+    return generation_message("x", options).settings
+
+
+def test_every_nested_setting_arrives():
+    settings = settings_of(
+        dry={"multiplier": 0.5, "allowed_length": 3, "sequence_breakers": [";"]},
+        xtc={"probability": 0.25},
+        mirostat={"version": 1, "tau": 3.0},
+        sampler_order="temperature_last",
+        logit_bias={3: -1.0},
+        allowed_token_ids=[1, 2],
+        banned_token_ids=[2],
+        logprobs=0,
+    )
+    breakers = settings_pb2.SequenceBreakers(texts=[";"])
+    dry = settings_pb2.DrySettings(multiplier=0.5, allowed_length=3, sequence_breakers=breakers)
+    expected = settings_pb2.GenerationSettings(
+        dry=dry,
+        xtc=settings_pb2.XtcSettings(probability=0.25),
+        mirostat=settings_pb2.MirostatSettings(version=1, tau=3.0),
+        sampler_order=settings_pb2.SAMPLER_ORDER_TEMPERATURE_LAST,
+        logit_bias={3: -1.0},
+        allowed_token_ids=[1, 2],
+        banned_token_ids=[2],
+        logprobs=0,
+    )
+    assert expected == settings
+
+
+def test_empty_group_and_empty_breakers_are_sent():
+    """They are values: the defaults of the contract, and nothing that ends a run."""
+    settings = settings_of(dry={"sequence_breakers": []}, xtc={})
+    assert settings.dry.HasField("sequence_breakers")
+    assert settings.HasField("xtc")
+
+
+SCHEMA = {"type": "object", "properties": {"é": {"type": "integer"}}}
+Constraint = settings_pb2.Constraint
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"json": True}, Constraint(json=Constraint.AnyJson())),
+        ({"json_schema": "{}"}, Constraint(json_schema="{}")),
+        ({"json_schema": SCHEMA}, Constraint(json_schema=json.dumps(SCHEMA, ensure_ascii=False))),
+        ({"regex": "a+"}, Constraint(regex="a+")),
+        ({"lark": 'start: "a"'}, Constraint(lark='start: "a"')),
+        ({"choice": ["a", "b"]}, Constraint(choice=Constraint.Choice(texts=["a", "b"]))),
+        ({"choice": ["a"], "json": False}, Constraint(choice=Constraint.Choice(texts=["a"]))),
+    ],
+)
+def test_constraint_goes_by_its_language(options: dict, expected: Constraint):
+    assert expected == settings_of(**options).constraint
+
+
+def test_no_constraint_is_none():
+    assert [False, False] == [
+        settings_of(**options).HasField("constraint") for options in ({}, {"json": False})
+    ]
+
+
+def test_two_constraints_exclude_each_other():
+    with pytest.raises(ValueError, match="json and regex exclude each other"):
+        settings_of(regex="a", json=True)
+
+
+@pytest.mark.parametrize("options", [{"dry": {"strength": 1}}, {"sampler_order": "middle"}])
+def test_part_that_does_not_exist_is_a_value_error(options: dict):
+    with pytest.raises(ValueError, match=r"strength|MIDDLE"):
+        settings_of(**options)
+
+
+def test_options_of_a_conversation_are_told_apart():
+    chat, others = conversation([Message("user")], {"tools": [Tool("f")], "top_k": 3})
+    assert (Chat([Message("user")], [Tool("f")]), {"top_k": 3}) == (chat, others)
 
 
 def test_unknown_option_is_a_type_error():

@@ -1,7 +1,8 @@
 """Talk to an Outrider server."""
 
 from outrider.aio import AsyncClient, AsyncStream
-from outrider.answers import Answer, ToolCall
+from outrider.answers import Answer
+from outrider.chats import Chat, Message, Tool, ToolCall, ToolChoice
 from outrider.client import Client, Stream
 from outrider.errors import (
     AlreadyExists,
@@ -20,9 +21,11 @@ from outrider.errors import (
 )
 from outrider.events import (
     Admitted,
+    Alternative,
     Event,
     Finished,
     FinishReason,
+    Logprob,
     ReasoningDelta,
     Round,
     TextDelta,
@@ -32,28 +35,34 @@ from outrider.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from outrider.options import Chat, Message, Mode, Options, Prompt
+from outrider.options import ChatOptions, Dry, Mirostat, Mode, Options, Order, Prompt, Xtc
 
 __all__ = [
     "Admitted",
     "AlreadyExists",
+    "Alternative",
     "Answer",
     "AsyncClient",
     "AsyncStream",
     "Cancelled",
     "Chat",
+    "ChatOptions",
     "Client",
     "DeadlineExceeded",
     "Details",
+    "Dry",
     "Event",
     "FinishReason",
     "Finished",
     "InvalidRequest",
+    "Logprob",
     "Message",
+    "Mirostat",
     "Mode",
     "NotFound",
     "NotReady",
     "Options",
+    "Order",
     "OutriderError",
     "Overloaded",
     "Prompt",
@@ -64,11 +73,14 @@ __all__ = [
     "TextDelta",
     "Token",
     "TokenSource",
+    "Tool",
     "ToolArgumentsDelta",
     "ToolCall",
     "ToolCallEnd",
     "ToolCallStart",
+    "ToolChoice",
     "Unavailable",
     "Unserved",
     "Violation",
+    "Xtc",
 ]

@@ -22,9 +22,11 @@ from outrider.calls import (
     stream_request,
     tokenize_request,
 )
+from outrider.chats import Chat
 from outrider.errors import named_errors
 from outrider.events import Event, TextDelta
-from outrider.options import Chat, Options, Prompt
+from outrider.options import ChatOptions, Options, Prompt
+from outrider.requests import conversation
 from outrider.v1.generation_service_pb2 import StreamGenerateRequest, StreamGenerateResponse
 from outrider.v1.generation_service_pb2_grpc import GenerationServiceStub
 from outrider.v1.model_service_pb2 import ListModelsRequest, Model
@@ -124,9 +126,10 @@ class AsyncClient:
         request = stream_request(prompt, options)
         return AsyncStream(self.generation.StreamGenerate(request, timeout=call_timeout(options)))
 
-    async def chat(self, messages: Messages, **options: Unpack[Options]) -> Answer:
+    async def chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Answer:
         """Answer a conversation, whole; `stream(Chat(messages))` answers as it goes."""
-        return await self.complete(Chat(messages), **options)
+        prompt, others = conversation(messages, options)
+        return await self.complete(prompt, **others)
 
     async def models(self) -> tuple[Model, ...]:
         """Return the models, the default one first."""
@@ -149,10 +152,10 @@ class AsyncClient:
         with named_errors():
             return (await self.model_service.Detokenize(request)).text
 
-    async def render_chat(self, messages: Messages, *, model: str = "") -> str:
+    async def render_chat(self, chat: Chat | Messages, *, model: str = "") -> str:
         """Return a conversation as the model would be given it."""
         with named_errors():
-            return (await self.model_service.RenderChat(render_request(messages, model))).text
+            return (await self.model_service.RenderChat(render_request(chat, model))).text
 
     async def statistics(self, model: str = "") -> GetStatisticsResponse:
         """Return what the scheduler has done, and how it is set."""

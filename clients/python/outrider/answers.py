@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from outrider.chats import Message, ToolCall
 from outrider.events import (
     Admitted,
     Finished,
     FinishReason,
+    Logprob,
     Token,
     admitted_event,
     finished_event,
+    logprobs_of,
     tokens_of,
 )
 from outrider.v1 import generation_service_pb2, statistics_pb2
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A complete tool call; `arguments_json` is one JSON object."""
-
-    id: str
-    name: str
-    arguments_json: str
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request brought, whole."""
+    """What a request brought, whole.
+
+    `prompt_logprobs` are those of the prompt's tokens from the second on, where asked for.
+    """
 
     text: str
     reasoning: str
@@ -35,6 +32,12 @@ class Answer:
     tokens: tuple[Token, ...]
     admitted: Admitted
     finished: Finished
+    prompt_logprobs: tuple[Logprob, ...] = ()
+
+    @property
+    def message(self) -> Message:
+        """Return the answer as the assistant's turn, to go on with the conversation."""
+        return Message("assistant", self.text, self.reasoning or None, self.tool_calls)
 
     @property
     def reason(self) -> FinishReason:
@@ -58,4 +61,5 @@ def answer_of(response: generation_service_pb2.CompleteResponse) -> Answer:
         tokens=tokens_of(response.tokens),
         admitted=admitted_event(response.admitted),
         finished=finished_event(response.finished),
+        prompt_logprobs=logprobs_of(response.prompt_logprobs),
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from outrider.chats import Chat, Message, chat_message
 from outrider.events import Event, admitted_event, finished_events, round_events
-from outrider.options import Chat, Message, Options, Prompt
-from outrider.requests import chat_message, generation_message
+from outrider.options import Options, Prompt
+from outrider.requests import generation_message
 from outrider.v1.generation_service_pb2 import (
     CompleteRequest,
     StreamGenerateRequest,
@@ -15,7 +17,7 @@ from outrider.v1.generation_service_pb2 import (
 from outrider.v1.model_service_pb2 import DetokenizeRequest, RenderChatRequest, TokenizeRequest
 
 DEFAULT_ADDRESS = "localhost:50051"
-Messages = Sequence[Message | Mapping[str, str]]
+Messages = Sequence[Message | Mapping[str, Any]]
 
 # Pings keep idle connections from being dropped on the way; the server admits one each ten seconds.
 CHANNEL_OPTIONS = (
@@ -63,9 +65,10 @@ def detokenize_request(
     return DetokenizeRequest(model=model, token_ids=tokens, skip_special_tokens=skip_special_tokens)
 
 
-def render_request(messages: Messages, model: str) -> RenderChatRequest:
+def render_request(chat: Chat | Messages, model: str) -> RenderChatRequest:
     """Return the request to render a conversation."""
-    return RenderChatRequest(model=model, chat=chat_message(Chat(messages)))
+    whole = chat if isinstance(chat, Chat) else Chat(chat)
+    return RenderChatRequest(model=model, chat=chat_message(whole))
 
 
 def events_of(response: StreamGenerateResponse) -> Iterator[Event]:

@@ -21,9 +21,11 @@ from outrider.calls import (
     stream_request,
     tokenize_request,
 )
+from outrider.chats import Chat
 from outrider.errors import Cancelled, named_errors
 from outrider.events import Event, TextDelta
-from outrider.options import Chat, Options, Prompt
+from outrider.options import ChatOptions, Options, Prompt
+from outrider.requests import conversation
 from outrider.v1.generation_service_pb2 import StreamGenerateResponse
 from outrider.v1.generation_service_pb2_grpc import GenerationServiceStub
 from outrider.v1.model_service_pb2 import ListModelsRequest, Model
@@ -118,9 +120,10 @@ class Client:
         request = stream_request(prompt, options)
         return Stream(self.generation.StreamGenerate(request, timeout=call_timeout(options)))
 
-    def chat(self, messages: Messages, **options: Unpack[Options]) -> Answer:
+    def chat(self, messages: Messages, **options: Unpack[ChatOptions]) -> Answer:
         """Answer a conversation, whole; `stream(Chat(messages))` answers as it goes."""
-        return self.complete(Chat(messages), **options)
+        prompt, others = conversation(messages, options)
+        return self.complete(prompt, **others)
 
     def models(self) -> tuple[Model, ...]:
         """Return the models, the default one first."""
@@ -143,10 +146,10 @@ class Client:
         with named_errors():
             return self.model_service.Detokenize(request).text
 
-    def render_chat(self, messages: Messages, *, model: str = "") -> str:
+    def render_chat(self, chat: Chat | Messages, *, model: str = "") -> str:
         """Return a conversation as the model would be given it."""
         with named_errors():
-            return self.model_service.RenderChat(render_request(messages, model)).text
+            return self.model_service.RenderChat(render_request(chat, model)).text
 
     def statistics(self, model: str = "") -> GetStatisticsResponse:
         """Return what the scheduler has done, and how it is set."""

@@ -41,11 +41,33 @@ class TokenSource(_Open):
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of the likeliest tokens at a place, and the natural logarithm of its probability."""
+
+    id: int
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Logprob:
+    """How likely a token was, as a natural logarithm, and the likeliest in its place."""
+
+    logprob: float
+    alternatives: tuple[Alternative, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
-    """One token of the output, and where it comes from."""
+    """One token of the output, and where it comes from.
+
+    `logprob` is None where log-probabilities were not asked for. `alternatives` come likeliest
+    first, the token itself among them.
+    """
 
     id: int
     source: TokenSource
+    logprob: float | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +88,17 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one pass committed: `accepted` of `judged` proposals, and the target's own tokens."""
+    """What one pass committed: `accepted` of `judged` proposals, and the target's own tokens.
+
+    `prompt_logprobs` come once, with the first token, where they were asked for: those of the
+    prompt's tokens from the second on.
+    """
 
     first_position: int
     tokens: tuple[Token, ...]
     judged: int
     accepted: int
+    prompt_logprobs: tuple[Logprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +139,17 @@ class ToolCallEnd:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The output ended: the last event. `matched_stop` is the stop that ended it, if one did."""
+    """The output ended: the last event. `matched_stop` is the stop that ended it, if one did.
+
+    `reasoning_tokens` are those of `completion_tokens` that were part of the reasoning.
+    """
 
     reason: FinishReason
     matched_stop: str | int | None
     prompt_tokens: int
     completion_tokens: int
     statistics: statistics_pb2.RequestStatistics
+    reasoning_tokens: int = 0
 
 
 Delta = TextDelta | ReasoningDelta | ToolCallStart | ToolArgumentsDelta | ToolCallEnd
@@ -140,7 +171,8 @@ def round_events(message: generation_pb2.Round) -> Iterator[Event]:
     """Yield a round, then what it let out."""
     tokens = tokens_of(message.tokens)
     first = message.tokens.first_position
-    yield Round(first, tokens, message.judged_tokens, message.accepted_tokens)
+    prompt = logprobs_of(message.prompt_logprobs)
+    yield Round(first, tokens, message.judged_tokens, message.accepted_tokens, prompt)
     yield from deltas(message.events)
 
 
@@ -158,13 +190,32 @@ def finished_event(message: generation_pb2.Finished) -> Finished:
         message.usage.prompt_tokens,
         message.usage.completion_tokens,
         message.statistics,
+        message.usage.reasoning_tokens,
     )
 
 
 def tokens_of(message: generation_pb2.CommittedTokens) -> tuple[Token, ...]:
     """Return a run of tokens."""
-    pairs = zip(message.token_ids, message.sources, strict=True)
-    return tuple(Token(token, TokenSource(source)) for token, source in pairs)
+    pairs = list(zip(message.token_ids, message.sources, strict=True))
+    scores = logprobs_of(message)
+    if not scores:
+        return tuple(Token(token, TokenSource(source)) for token, source in pairs)
+    return tuple(
+        Token(token, TokenSource(source), score.logprob, score.alternatives)
+        for (token, source), score in zip(pairs, scores, strict=True)
+    )
+
+
+def logprobs_of(
+    message: generation_pb2.CommittedTokens | generation_pb2.PromptLogprobs,
+) -> tuple[Logprob, ...]:
+    """Return log-probabilities with their alternatives, both empty where none were asked for."""
+    listed = list(map(_alternatives, message.alternatives)) or [()] * len(message.logprobs)
+    return tuple(map(Logprob, message.logprobs, listed))
+
+
+def _alternatives(message: generation_pb2.Alternatives) -> tuple[Alternative, ...]:
+    return tuple(map(Alternative, message.token_ids, message.logprobs))
 
 
 def deltas(messages: Iterable[generation_pb2.SemanticEvent]) -> Iterator[Delta]:

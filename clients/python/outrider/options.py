@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
-from outrider.v1 import settings_pb2
+from outrider.chats import Chat, Tool, ToolChoice
 
 Mode = Literal["auto", "none", "prompt_lookup", "draft_model", "mtp", "eagle3", "shared_kv"]
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One turn of a conversation; `role` is as the model's chat template knows it."""
-
-    role: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chat:
-    """A conversation as a prompt; mappings have the keys `role` and `content`."""
-
-    messages: Sequence[Message | Mapping[str, str]]
-
-
+Order = Literal["temperature_first", "temperature_last"]
 Prompt = str | Sequence[int] | Chat
+
+
+class Dry(TypedDict, total=False):
+    """Parts of `DrySettings`; breakers may be an empty list, so that nothing ends a run."""
+
+    multiplier: float
+    base: float
+    allowed_length: int
+    sequence_breakers: Sequence[str]
+
+
+class Xtc(TypedDict, total=False):
+    """Parts of `XtcSettings`."""
+
+    probability: float
+    threshold: float
+
+
+class Mirostat(TypedDict, total=False):
+    """Parts of `MirostatSettings`."""
+
+    version: Literal[1, 2]
+    tau: float
+    eta: float
 
 
 class Options(TypedDict, total=False):
@@ -35,6 +42,8 @@ class Options(TypedDict, total=False):
     The sampling fields mean what `GenerationSettings` of the contract says, and
     the last four what `SpeculationSettings` says. `timeout` is the deadline of
     the call in seconds, at most a year. `stop` is a text or a token id, or several.
+    `json`, `json_schema`, `regex`, `lark` and `choice` say what the output must match; at
+    most one of them is given. A schema is its text, or what it spells.
     """
 
     model: str
@@ -54,10 +63,10 @@ class Options(TypedDict, total=False):
     repeat_last_n: int
     frequency_penalty: float
     presence_penalty: float
-    dry: settings_pb2.DrySettings
-    xtc: settings_pb2.XtcSettings
-    mirostat: settings_pb2.MirostatSettings
-    sampler_order: settings_pb2.SamplerOrder.ValueType
+    dry: Dry
+    xtc: Xtc
+    mirostat: Mirostat
+    sampler_order: Order
     logit_bias: Mapping[int, float]
     seed: int
     max_new_tokens: int
@@ -71,9 +80,24 @@ class Options(TypedDict, total=False):
     banned_token_ids: Sequence[int]
     logprobs: int
     prompt_logprobs: int
-    constraint: settings_pb2.Constraint
+
+    json: bool
+    json_schema: str | Mapping[str, Any]
+    regex: str
+    lark: str
+    choice: Sequence[str]
 
     speculation: Mode
     proposer: str
     num_speculative_tokens: int
     lookahead: bool
+
+
+class ChatOptions(Options, total=False):
+    """Those of a conversation: what a `Chat` holds beside its messages, too."""
+
+    tools: Sequence[Tool | Mapping[str, Any]]
+    tool_choice: ToolChoice
+    parallel_tool_calls: bool
+    template_arguments: Mapping[str, Any]
+    dialect: str
