@@ -1,0 +1,1 @@
+"""What the parsers of the dialects are made of."""
