@@ -17,7 +17,7 @@ from engines.onnx.logits import LaneLogits
 from engines.onnx.pass_output import LogitsPool, OnnxPass
 from engines.onnx.passes import LaneInput
 from engines.sampling.row_sampler import RowSampler
-from engines.sampling.rows import LaneSpan, rows_of
+from engines.sampling.rows import LaneSpan, prefetch, rows_of
 from service.errors import EngineError, OutriderError
 from service.speculation.completion import CompletionCancellation
 from service.speculation.contract import (
@@ -64,7 +64,7 @@ class OnnxTarget:
         return self._limits
 
     def sampler(self, request: SamplingInput) -> RowSampler:
-        return RowSampler.from_config(request.config)
+        return RowSampler.from_input(request)
 
     def open(self) -> int:
         return self.decoder.open()
@@ -91,10 +91,16 @@ class OnnxTarget:
             given = lanes[lane]
             return LaneSpan(first, given.sampler, given.history, prompt_rows=_wanted(given) - 1)
 
+        for lane in lanes:
+            if lane.is_last:
+                prefetch(lane.sampler, lane.history, ())
         return self._submit(inputs, span)
 
     def submit(self, lanes: Sequence[VerificationInput]) -> Submission:
-        """Compute leading inputs and proposals, every row through the head."""
+        """Compute leading inputs and proposals, every row through the head.
+
+        What a constraint forbids at each row is computed meanwhile, where that pays.
+        """
         inputs = [
             LaneInput(lane.slot, lane.checkpoint, lane.tokens, len(lane.tokens)) for lane in lanes
         ]
@@ -103,6 +109,8 @@ class OnnxTarget:
             given = lanes[lane]
             return LaneSpan(first, given.sampler, given.history, given.tokens[1:])
 
+        for lane in lanes:
+            prefetch(lane.sampler, lane.history, lane.tokens[1:])
         return self._submit(inputs, span)
 
     def commit(

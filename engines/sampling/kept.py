@@ -36,6 +36,10 @@ class Kept:
             ids, weights = ids[positive], weights[positive]
         return cls(ids, weights / weights.sum())
 
+    def where(self, stays: NDArray[np.bool_] | Ids) -> Kept:
+        """Return the ids that stay, by a mask or their places, ascending, at their new share."""
+        return Kept.of_weights(self.ids[stays], self.probabilities[stays])
+
     def probability(self, token: int) -> float:
         place = int(self.ids.searchsorted(token))
         if place < self.ids.size and self.ids[place] == token:
@@ -53,6 +57,22 @@ class Kept:
     def excess_over(self, draft: Distribution) -> Kept | None:
         excess = np.maximum(self.probabilities - _probabilities_at(draft, self.ids), 0.0)
         return Kept.of_weights(self.ids, excess) if excess.sum() > USABLE_MASS else None
+
+
+def likeliest(values: NDArray[np.floating], count: int) -> Ids:
+    """Return the places of the `count` highest values, highest first, the first among equals.
+
+    Cost: a partition; only what is returned is sorted.
+    """
+    if count >= values.size:
+        places = np.arange(values.size)
+    else:
+        last = np.partition(values, values.size - count)[values.size - count]
+        above = np.flatnonzero(values > last)
+        equal = np.flatnonzero(values == last)[: count - above.size]
+        places = np.concatenate((above, equal))
+    order: Ids = places[np.lexsort((places, -values[places]))]
+    return order
 
 
 def _probabilities_at(distribution: Distribution, ids: Ids) -> Probabilities:

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numpy.typing import NDArray
 
-from engines.sampling.kept import Kept
-from service.speculation.contract import TokenLogprob
+from engines.sampling.kept import Kept, likeliest
+from engines.sampling.logits import Row
+from service.errors import InvalidLogits
+from service.speculation.contract import Alternative, TokenLogprob
 
-Row = NDArray[np.float32]
+_LEAST = math.log(math.ulp(0.0))
+"""The logarithm of the smallest probability there is."""
 
 
 def of_logits(row: Row, token: int, alternatives: int) -> TokenLogprob:
-    """Return what a softmax at temperature one of logits `[vocabulary]` gives a token."""
+    """Return what a softmax at temperature one of logits `[vocabulary]` gives a token.
+
+    The exponentials are in single precision, which moves the result by less than 1e-6.
+
+    Raises:
+        InvalidLogits: the row holds a NaN or an infinity, or nothing else.
+    """
     peak = float(row.max())
-    total = float(np.exp(row.astype(np.float64) - peak).sum())
-    shift = peak + float(np.log(total))
+    if not math.isfinite(peak):
+        raise InvalidLogits(peak)
+    with np.errstate(over="ignore"):
+        weights = np.exp(row - np.float32(peak))
+    shift = peak + math.log(float(weights.sum(dtype=np.float64)))
     logprob = float(row[token]) - shift
-    if not alternatives:
-        return TokenLogprob(logprob)
-    possible = np.flatnonzero(np.isfinite(row))
-    best = possible[np.lexsort((possible, -row[possible]))][:alternatives]
-    pairs = [(int(each), float(row[each]) - shift) for each in best]
-    return TokenLogprob(logprob, _with(pairs, token, logprob, alternatives))
+    ids = likeliest(row, alternatives) if alternatives else ()
+    pairs = [(int(each), float(row[each]) - shift) for each in ids]
+    return TokenLogprob(logprob, _with(pairs, (token, logprob), alternatives))
 
 
 def of_kept(kept: Kept, token: int, alternatives: int) -> TokenLogprob:
     """Return what a truncated distribution gives a token."""
-    logprob = float(np.log(kept.probability(token)))
-    if not alternatives:
-        return TokenLogprob(logprob)
-    order = np.lexsort((kept.ids, -kept.probabilities))[:alternatives]
-    pairs = [(int(kept.ids[place]), float(np.log(kept.probabilities[place]))) for place in order]
-    return TokenLogprob(logprob, _with(pairs, token, logprob, alternatives))
+    probability = kept.probability(token)
+    logprob = math.log(probability) if probability else -math.inf
+    places = likeliest(kept.probabilities, alternatives) if alternatives else ()
+    pairs = [(int(kept.ids[place]), math.log(kept.probabilities[place])) for place in places]
+    return TokenLogprob(logprob, _with(pairs, (token, logprob), alternatives))
 
 
-def _with(
-    pairs: list[tuple[int, float]], token: int, logprob: float, count: int
-) -> tuple[tuple[int, float], ...]:
-    """Return the pairs, the token among them, in the place of the last where it was not."""
-    if all(each != token for each, _ in pairs):
-        pairs = [*pairs[: count - 1], (token, logprob)]
-    return tuple(pairs)
+def _with(pairs: list[Alternative], own: Alternative, count: int) -> tuple[Alternative, ...]:
+    """Return the pairs that have mass, and the token in the place of the last if it is not one."""
+    listed = [pair for pair in pairs if pair[1] >= _LEAST]
+    if count and own[0] not in {token for token, _ in listed}:
+        listed = [*listed[: count - 1], own]
+    return tuple(listed)

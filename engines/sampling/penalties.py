@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from service.speculation.contract import History, Tokens
-
-Row = NDArray[np.float32]
-Ids = NDArray[np.intp]
-
-_LARGEST = float(np.finfo(np.float32).max)
+from engines.sampling.logits import Ids, Row, known, put, window
+from service.speculation.contract import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,41 +37,20 @@ class Penalties:
         """
         if self.is_neutral:
             return row
-        prompt, generated = _window(history, self.last_n)
+        prompt, generated = window(history, self.last_n)
         penalised = row.copy()
-        # Absurd penalties saturate: a boosted id stays finite, a punished one has no mass.
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             if self.repetition != 1.0:
-                self._repeat(penalised, _known(prompt + generated, row.size))
+                self._repeat(penalised, known(prompt + generated, row.size))
             if self.frequency != 0.0 or self.presence != 0.0:
-                self._occur(penalised, _known(generated, row.size))
+                self._occur(penalised, known(generated, row.size))
         return penalised
 
     def _repeat(self, row: Row, ids: Ids) -> None:
         logits = row[ids].astype(np.float64)
-        scaled = np.where(logits > 0.0, logits / self.repetition, logits * self.repetition)
         # An id that occurs twice is assigned the same value twice.
-        row[ids] = np.minimum(scaled, _LARGEST)
+        put(row, ids, np.where(logits > 0.0, logits / self.repetition, logits * self.repetition))
 
     def _occur(self, row: Row, ids: Ids) -> None:
         distinct, counts = np.unique(ids, return_counts=True)
-        lowered = row[distinct] - (self.frequency * counts + self.presence)
-        row[distinct] = np.minimum(lowered, _LARGEST)
-
-
-NO_PENALTIES = Penalties()
-
-
-def _window(history: History, last_n: int) -> tuple[Tokens, Tokens]:
-    """Return the prompt's and the output's part of the last `last_n` tokens."""
-    if last_n < 0:
-        return history.prompt, history.generated
-    generated = history.generated[-last_n:]
-    room = last_n - len(generated)
-    return history.prompt[max(0, len(history.prompt) - room) :], generated
-
-
-def _known(tokens: Tokens, vocabulary: int) -> Ids:
-    """Return the ids that the row has: a draft's vocabulary may be the shorter one."""
-    ids = np.array(tokens, np.intp)
-    return ids[ids < vocabulary]
+        put(row, distinct, row[distinct] - (self.frequency * counts + self.presence))

@@ -1,6 +1,6 @@
-"""Truncation of one row: top-k, then top-p, then min-p, after the temperature.
+"""Truncation of one row: top-k, then top-p, min-p, top-a and typical-p, after the temperature.
 
-Each keeps the first ids by logit (ties by id), so a threshold cuts the row down
+All but the last keep the first ids by logit (ties by id), so a threshold cuts the row down
 to few candidates and only those are sorted. The threshold never decides what is
 kept: where the candidates do not suffice, the whole row takes their place.
 """
@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from engines.sampling.kept import Ids, Kept, Probabilities
-
-Row = NDArray[np.float32]
+from engines.sampling.kept import Kept, Probabilities
+from engines.sampling.logits import Ids, Row
 
 _CANDIDATE_NATS = 12.0
-_MIN_P_SLACK_NATS = 1e-3
+SLACK_NATS = 1e-3
+"""Candidates are looked for this much deeper than is exact, as rounding may move either."""
+_TYPICAL_PLACES = 1024
+
+
+class Truncating(Protocol):
+    """What cuts a row of logits down to the ids that may be drawn."""
+
+    def keep(self, row: Row, peak: float, temperature: float) -> Kept:
+        """Return what is kept of logits `[vocabulary]` whose maximum is the finite `peak`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +35,20 @@ class Truncation:
 
     `top_k` zero, or at least the vocabulary, is off; ties with the last kept
     logit are kept. `top_p` keeps up to and including the id that reaches it, at
-    least one. `min_p` is relative to the most likely id.
+    least one. `min_p` is relative to the most likely id. `top_a` keeps what has at least that
+    times the square of the highest probability, and the likeliest in any case. `typical_p`
+    keeps the ids whose surprise is nearest to the entropy, up to and including the one with
+    which they reach it.
+
+    Sources: `top_p` Holtzman et al. 2020, arXiv:1904.09751; `typical_p` Meister et al. 2023,
+    arXiv:2202.00666.
     """
 
     top_k: int = 0
     top_p: float = 1.0
     min_p: float = 0.0
+    top_a: float = 0.0
+    typical_p: float = 1.0
 
     def keep(self, row: Row, peak: float, temperature: float) -> Kept:
         """Return what is kept of logits `[vocabulary]` whose maximum is the finite `peak`.
@@ -42,36 +58,39 @@ class Truncation:
         that the candidates hold less than `top_p` of it.
         """
         if 0 < self.top_k < row.size:
-            ids = _highest(row, _candidates(row, peak, _CANDIDATE_NATS * temperature), self.top_k)
-            weights = _weights(row[ids], peak, temperature)
+            ids = _highest(row, ids_within(row, peak, _CANDIDATE_NATS * temperature), self.top_k)
+            weights = weights_of(row[ids], peak, temperature)
             total = weights.sum()
         else:
-            ids = _candidates(row, peak, self._depth() * temperature)
-            weights = _weights(row[ids], peak, temperature)
-            total = _total(row, peak, temperature) if self.top_p < 1.0 else 0.0
+            ids = ids_within(row, peak, self._depth() * temperature)
+            weights = weights_of(row[ids], peak, temperature)
+            total = total_of(row, peak, temperature) if self.top_p < 1.0 else 0.0
             if weights.sum() < self.top_p * total:
-                ids, weights = np.arange(row.size), _weights(row, peak, temperature)
+                ids, weights = np.arange(row.size), weights_of(row, peak, temperature)
         if self.top_p < 1.0:
             ids, weights = _nucleus(ids, weights, self.top_p * total)
         if self.min_p > 0.0:
             likely = weights >= self.min_p * weights.max()
             ids, weights = ids[likely], weights[likely]
-        return Kept.of_weights(ids, weights)
+        kept = Kept.of_weights(ids, weights)
+        if self.top_a > 0.0:
+            kept = _above_square(kept, self.top_a)
+        return _typical(kept, self.typical_p) if self.typical_p < 1.0 else kept
 
     def _depth(self) -> float:
         """Return how many nats below the peak anything can be kept, or is worth a look."""
         if self.top_p < 1.0:
             return _CANDIDATE_NATS
         if self.min_p > 0.0:
-            return _MIN_P_SLACK_NATS - math.log(self.min_p)
+            return SLACK_NATS - math.log(self.min_p)
         return math.inf
 
 
 NO_TRUNCATION = Truncation()
 
 
-def _candidates(row: Row, peak: float, depth: float) -> Ids:
-    """Return the ids, ascending, of the logits at most `depth` below the peak."""
+def ids_within(row: Row, peak: float, depth: float) -> Ids:
+    """Return the ids `[n]`, ascending, of the logits at most `depth` below the peak."""
     if depth == math.inf:
         return np.arange(row.size)
     return np.flatnonzero(row >= peak - depth)
@@ -87,12 +106,12 @@ def _highest(row: Row, candidates: Ids, count: int) -> Ids:
     return highest
 
 
-def _weights(logits: Row, peak: float, temperature: float) -> Probabilities:
+def weights_of(logits: Row, peak: float, temperature: float) -> Probabilities:
     """Return probabilities up to their common factor; the peak weighs one."""
     return np.exp((logits.astype(np.float64) - peak) / temperature)
 
 
-def _total(row: Row, peak: float, temperature: float) -> float:
+def total_of(row: Row, peak: float, temperature: float) -> float:
     """Return the weight of a whole row, its exponentials in single precision."""
     scaled = (row - np.float32(peak)) * np.float32(1.0 / temperature)
     return float(np.exp(scaled, out=scaled).sum(dtype=np.float64))
@@ -106,3 +125,24 @@ def _nucleus(ids: Ids, weights: Probabilities, mass: float) -> tuple[Ids, Probab
     kept = weights > last
     kept[np.flatnonzero(weights == last)[: count - np.count_nonzero(kept)]] = True
     return ids[kept], weights[kept]
+
+
+def _above_square(kept: Kept, top_a: float) -> Kept:
+    highest = kept.probabilities.max()
+    return kept.where(kept.probabilities >= min(highest, top_a * highest * highest))
+
+
+def _typical(kept: Kept, mass: float) -> Kept:
+    """Keep the ids whose surprise is nearest to the mean, as few as together reach `mass`."""
+    probabilities = kept.probabilities
+    surprise = -np.log(probabilities)
+    distance = np.abs(surprise - (probabilities * surprise).sum())
+    near = np.arange(distance.size)
+    if distance.size > _TYPICAL_PLACES:
+        # Nearly always some hundreds hold the mass, and a sort of the vocabulary is slow.
+        furthest = np.partition(distance, _TYPICAL_PLACES)[_TYPICAL_PLACES]
+        fewer = np.flatnonzero(distance <= furthest)
+        near = fewer if probabilities[fewer].sum() >= mass else near
+    order = near[np.argsort(distance[near], kind="stable")]
+    count = int(probabilities[order].cumsum().searchsorted(mass)) + 1
+    return kept.where(np.sort(order[:count]))

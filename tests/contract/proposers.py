@@ -65,8 +65,8 @@ class CompletingRowSampler(RowSampler):
 def _row_sampler(
     config: ResolvedGenerationConfig, prompt: Tokens, complete: Tokens | None
 ) -> Sampler:
-    del prompt
-    return replace(CompletingRowSampler.from_config(config), complete=complete)
+    request = SamplingInput(config, prompt, VOCABULARY)
+    return replace(CompletingRowSampler.from_input(request), complete=complete)
 
 
 def _scripted_sampler(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from engines.proposers.draft_model.decoder import Logits
 from engines.proposers.draft_model.lane import DraftLane
 from engines.sampling.rows import process
-from service.errors import OutriderError
+from service.errors import OutriderError, RequestError
 from service.speculation.contract import (
     DraftBlock,
     DraftRequest,
@@ -75,6 +75,10 @@ class DraftTurn:
             return
         try:
             self._propose(rows)
+        except RequestError:
+            # Whether the request has come to its end here is for the target alone to say: the
+            # tokens before may be rejected, and the draft may know fewer tokens.
+            self.is_done = True
         except OutriderError as error:
             self.fail(error)
 

@@ -131,13 +131,17 @@ def _catch_up(index: TextIndex, history: History) -> None:
 
 
 def _path(index: TextIndex, request: DraftRequest) -> Path:
-    """Guess token by token, up to the width, the end of the output, or what is too unlikely."""
+    """Guess token by token, up to the width, the end of the output, or what is too unlikely.
+
+    A token that may not follow ends the path before it: its row would be for nothing.
+    """
     tokens: list[int] = []
     outlook: list[float] = []
+    generated = request.history.generated
     likely = 1.0
-    while len(tokens) < request.width and not _ends(request, tokens):
+    while len(tokens) < request.width:
         guess = index.guess()
-        if guess is None:
+        if guess is None or not request.sampler.may_follow(generated, guess.token):
             break
         likely *= guess.probability
         # A fixed block must not depend on where it began, so neither may its end.
@@ -145,16 +149,17 @@ def _path(index: TextIndex, request: DraftRequest) -> Path:
             break
         tokens.append(guess.token)
         outlook.append(likely)
+        generated = (*generated, guess.token)
+        if _ends(request, generated):
+            break
         index.extend((guess.token,))
     return Path(tuple(tokens), tuple(outlook))
 
 
-def _ends(request: DraftRequest, tokens: Sequence[int]) -> bool:
-    """Whether nothing can follow the tokens of a path."""
-    if not tokens:
-        return False
-    generated = (*request.history.generated, *tokens)
-    return tokens[-1] in request.eos_token_ids or request.sampler.prefix_is_complete(generated)
+def _ends(request: DraftRequest, generated: Tokens) -> bool:
+    """Whether nothing can follow an output."""
+    is_end = generated[-1] in request.eos_token_ids
+    return is_end or request.sampler.prefix_is_complete(generated)
 
 
 def _block(request: DraftRequest, path: Path, width: int) -> DraftBlock | None:

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from engines.sampling.penalties import NO_PENALTIES, Penalties
+from engines.sampling.logits import LARGEST
+from engines.sampling.penalties import Penalties
 from service.speculation.contract import History
 from tests.engines.sampling.reference import Settings, penalised
 
@@ -61,7 +62,7 @@ def test_frequency_and_presence_ignore_the_prompt() -> None:
 
 
 @pytest.mark.parametrize(
-    "penalties", [NO_PENALTIES, Penalties(repetition=2.0, last_n=0), Penalties(last_n=-1)]
+    "penalties", [Penalties(), Penalties(repetition=2.0, last_n=0), Penalties(last_n=-1)]
 )
 def test_neutral_penalties_return_the_row_itself(penalties) -> None:
     """A greedy row without penalties is not copied."""
@@ -79,11 +80,20 @@ def test_ids_beyond_the_row_are_ignored() -> None:
 
 
 def test_absurd_penalties_saturate() -> None:
-    """A boosted id stays finite, so that the row can still be sampled from."""
+    """Boosted and punished ids stay finite, so that the row can still be sampled from."""
     row = np.array([5.0, -5.0, 0.0], np.float32)
 
     boosted = apply(row, Settings(repetition=1e-300), (0,), ())
     punished = apply(row, Settings(frequency=1e300), (), (1,))
 
-    assert np.isfinite(boosted).all()
-    assert [5.0, -np.inf, 0.0] == punished.tolist()
+    assert [LARGEST, -5.0, 0.0] == boosted.tolist()
+    assert [5.0, -LARGEST, 0.0] == punished.tolist()
+
+
+def test_penalties_leave_forbidden_ids_forbidden() -> None:
+    """However strong a reward is, and be it beyond any number."""
+    row = np.array([-np.inf, 0.0], np.float32)
+
+    result = apply(row, Settings(repetition=0.5, frequency=-1e308), (0,), (0, 0, 0))
+
+    assert [-np.inf, 0.0] == result.tolist()

@@ -13,7 +13,7 @@ from engines.sampling.one_hot import OneHot
 from engines.sampling.row_sampler import RowSampler
 from service.errors import InvalidLogits
 from service.generation.config import GenerationOverrides, resolve_generation_config
-from service.speculation.contract import History
+from service.speculation.contract import History, SamplingInput
 from tests.engines.sampling.reference import AmbiguousError, Settings, penalised, truncated
 
 EMPTY = History((), ())
@@ -21,9 +21,10 @@ SIZE = 12
 TOKENS = st.lists(st.integers(0, SIZE - 1), max_size=8).map(tuple)
 
 
-def sampler(**overrides) -> RowSampler:
+def sampler(vocabulary: int = SIZE, **overrides) -> RowSampler:
     neutral = GenerationOverrides(top_k=0, top_p=1.0, min_p=0.0)
-    return RowSampler.from_config(resolve_generation_config(None, replace(neutral, **overrides)))
+    config = resolve_generation_config(None, replace(neutral, **overrides))
+    return RowSampler.from_input(SamplingInput(config, (), vocabulary))
 
 
 @given(
@@ -95,7 +96,7 @@ def test_greedy_row_with_penalties_is_the_argmax_of_the_penalised_row() -> None:
 def test_sampled_row_is_sparse() -> None:
     row = np.arange(1000, dtype=np.float32)
 
-    distribution = sampler(temperature=1.0, top_k=3).distribution(row, EMPTY)
+    distribution = sampler(1000, temperature=1.0, top_k=3).distribution(row, EMPTY)
 
     assert isinstance(distribution, Kept)
     assert [997, 998, 999] == distribution.ids.tolist()

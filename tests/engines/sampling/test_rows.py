@@ -14,7 +14,7 @@ from service.speculation.contract import History
 
 GREEDY = RowSampler()
 SAMPLED = RowSampler(temperature=1.0)
-FREQUENCY = RowSampler(penalties=Penalties(frequency=1.0, last_n=-1))
+FREQUENCY = RowSampler(adjustments=(Penalties(frequency=1.0, last_n=-1),))
 HISTORY = History((5, 6), (3,))
 
 
@@ -57,7 +57,7 @@ def test_row_sees_the_proposals_before_it_and_no_others() -> None:
 def test_block_is_processed_as_plain_steps_would_be() -> None:
     """B26: row i of a block equals the single row of a lane that committed the proposals."""
     block = (4, 7, 7)
-    sampler = RowSampler(1.0, Penalties(repetition=1.2, frequency=0.4, presence=0.3, last_n=4))
+    sampler = RowSampler(1.0, (Penalties(repetition=1.2, frequency=0.4, presence=0.3, last_n=4),))
     values = np.random.default_rng(1).normal(0, 2, (4, 9)).astype(np.float32)
 
     (rows,) = rows_of([LaneSpan(0, sampler, HISTORY, block)], values)

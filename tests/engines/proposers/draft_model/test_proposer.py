@@ -32,7 +32,7 @@ COSTS = DraftCosts(
     draft=CostCurve.from_points({(1, 1): 1.0, (4, 1): 1.5}),
 )
 PROMPT = (3, 1, 4, 1, 5)
-TRUNCATED = RowSampler(0.8, Penalties(1.3, 0.2, 0.1), Truncation(5, 0.9, 0.02))
+TRUNCATED = RowSampler(0.8, (Penalties(1.3, 0.2, 0.1),), Truncation(5, 0.9, 0.02))
 SAMPLERS = {"greedy": GREEDY, "sampled": SAMPLED, "truncated": TRUNCATED}
 
 
