@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from itertools import groupby
 
 from service.errors import SemanticError
-from service.generation.events import Finished, SemanticEvent, TextDelta
+from service.generation.events import (
+    Finished,
+    ReasoningDelta,
+    SemanticEvent,
+    TextDelta,
+    ToolArgumentsDelta,
+)
 from service.generation.finish import FinishReason, MatchedStop
 from service.text.automaton import ROOT
 from service.text.parser import PLAIN_TEXT, TextParser
@@ -49,8 +54,10 @@ class GeneratedText:
     """A text state: bytes, then characters, then stops, then the parser, then events.
 
     Held back are the bytes of an unfinished character, and text that may still
-    become a stop. Special tokens add nothing and separate nothing. A stop token is
-    recognised before its own text is looked at.
+    become a stop. Special tokens add nothing and separate nothing, but for a dialect's
+    markers: they end what came before them, so that no stop or character lies across one.
+    A stop token is recognised before its own text is looked at, and before what it cut off:
+    what an end of the output makes of an unfinished character is no longer sought for stops.
     """
 
     __slots__ = (
@@ -106,10 +113,13 @@ class GeneratedText:
         if stop is not None and self._tokens > self._rules.min_tokens:
             self._stop_at_token(token, stop)
             return stop
-        if token in self._rules.markers:
-            self._mark(self._rules.markers[token])
-            return None
-        return self._read(self._rules.text_bytes(token))
+        marker = self._rules.markers.get(token)
+        if marker is None:
+            return self._read(*decode_complete(self._unfinished + self._rules.text_bytes(token)))
+        stop = self._read(decode_end(self._unfinished), b"")
+        if stop is None:
+            self._mark(marker)
+        return stop
 
     def finish(self, reason: FinishReason) -> None:
         """Stage the end: what is held back is released, unless a stop has disposed of it.
@@ -128,13 +138,13 @@ class GeneratedText:
             self._end((), FinishReason.CANCELLED)
 
     def take_events(self) -> tuple[SemanticEvent, ...]:
-        """Drain the staged events, in order; neighbouring text is one event."""
+        """Drain the staged events, in order; neighbouring deltas are one event."""
         staged, self._staged = self._staged, []
-        return tuple(_coalesce(staged))
+        return _coalesce(staged)
 
-    def _read(self, data: bytes) -> MatchedStop | None:
-        """Read bytes up to the first stop; what follows it is dropped with them."""
-        text, self._unfinished = decode_complete(self._unfinished + data)
+    def _read(self, text: str, unfinished: bytes) -> MatchedStop | None:
+        """Read text up to the first stop; what follows it is dropped, `unfinished` bytes too."""
+        self._unfinished = unfinished
         muted = self._tokens <= self._rules.min_tokens
         scan = self._rules.stops.automaton.scan(self._node, text, muted=muted)
         self._node = scan.node
@@ -174,9 +184,17 @@ class GeneratedText:
         self._phase = _Phase.ENDED
 
 
-def _coalesce(events: Iterable[SemanticEvent]) -> Iterator[SemanticEvent]:
-    for is_text, run in groupby(events, key=lambda event: isinstance(event, TextDelta)):
-        if is_text:
-            yield TextDelta("".join(event.text for event in run if isinstance(event, TextDelta)))
-        else:
-            yield from run
+def _coalesce(events: Iterable[SemanticEvent]) -> tuple[SemanticEvent, ...]:
+    """Join neighbours that go on with the same text, reasoning or arguments."""
+    joined: list[SemanticEvent] = []
+    for event in events:
+        match joined[-1:], event:
+            case [TextDelta(before)], TextDelta(text):
+                joined[-1] = TextDelta(before + text)
+            case [ReasoningDelta(before)], ReasoningDelta(text):
+                joined[-1] = ReasoningDelta(before + text)
+            case [ToolArgumentsDelta(index, before)], ToolArgumentsDelta(_, text):
+                joined[-1] = ToolArgumentsDelta(index, before + text)
+            case _:
+                joined.append(event)
+    return tuple(joined)
