@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.errors import FieldViolation, InvalidRequest
+from service.errors import FieldViolation
 from service.runtime.models import LoadedModel
 from service.runtime.request import (
     ChatPrompt,
@@ -15,9 +15,9 @@ from service.runtime.request import (
     TokenPrompt,
 )
 from service.runtime.request_checks import refuse
+from service.runtime.turn import plan_turn
 from service.speculation.contract import Tokens
-from service.text.dialect import Reading, Turn
-from service.text.tools import NamedTool, ToolChoice
+from service.text.dialect import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,38 +58,10 @@ def _tokens_and_reading(model: LoadedModel, request: GenerationRequest) -> tuple
             refuse(_hopeless(model, prompt, text))
             return model.text.encode(text, add_special_tokens=False), plain
         case ChatPrompt():
+            planned = plan_turn(model.text, prompt, request.constraint)
             rendered = model.text.render(prompt, max_characters=model.max_characters)
             refuse(_hopeless(model, prompt, rendered))
-            reading = _read_turn(model, request, prompt, rendered)
-            return model.text.encode_rendered(rendered), reading
-
-
-def _read_turn(
-    model: LoadedModel, request: GenerationRequest, chat: ChatPrompt, rendered: str
-) -> Reading:
-    """Return the reading of the turn after a rendered conversation."""
-    dialect = model.text.find_dialect(chat.dialect)
-    choice = chat.tool_choice or (ToolChoice.AUTO if chat.tools else ToolChoice.NONE)
-    refuse(_choice_violations(request, chat, choice))
-    turn = Turn(rendered, chat.tools, choice, chat.parallel_tool_calls)
-    try:
-        return model.text.read(dialect, turn, request.constraint)
-    except ValueError as refused:
-        raise InvalidRequest(FieldViolation("chat.tools", str(refused))) from refused
-
-
-def _choice_violations(
-    request: GenerationRequest, chat: ChatPrompt, choice: ToolChoice | NamedTool
-) -> Iterator[FieldViolation]:
-    """Yield what contradicts the choice of tools."""
-    names = [tool.name for tool in chat.tools]
-    if isinstance(choice, NamedTool) and choice.name not in names:
-        yield FieldViolation("chat.tool_choice.name", f"no tool is named {choice.name!r}")
-    if choice is ToolChoice.REQUIRED and not names:
-        yield FieldViolation("chat.tool_choice", "requires a call, but there are no tools")
-    if request.constraint is not None and names and choice is not ToolChoice.NONE:
-        rule = "contradicts chat.tools; set chat.tool_choice to none"
-        yield FieldViolation("settings.constraint", rule)
+            return model.text.encode_rendered(rendered), planned.reading(rendered)
 
 
 def _hopeless(model: LoadedModel, prompt: Prompt, text: str) -> Iterator[FieldViolation]:

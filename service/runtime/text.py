@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from service.errors import FieldViolation, InvalidRequest, NoChatTemplate
+from service.errors import NoChatTemplate
 from service.runtime.request import ChatPrompt, Stop
 from service.speculation.contract import Constraint, Tokens
 from service.speculation.publication import TextState
 from service.text.chat import ChatTemplate
 from service.text.conversation_rules import ChatLimits
 from service.text.dialect import PLAIN_DIALECT, Dialect, Reading, Turn, reading
+from service.text.dialects.registry import dialect_named
 from service.text.language import Language
 from service.text.state import GeneratedText, TextRules
 from service.text.stops import StopSet, compile_stops
@@ -42,6 +43,11 @@ class ModelText:
     def vocabulary_size(self) -> int:
         """Return the number of token ids."""
         return self.tokenizer.vocabulary.size
+
+    @property
+    def shows_tools(self) -> bool:
+        """Whether the chat template does anything with tools."""
+        return self.template is not None and self.template.reads_tools
 
     @property
     def has_chat_template(self) -> bool:
@@ -85,9 +91,7 @@ class ModelText:
         Raises:
             InvalidRequest: there is none of the name.
         """
-        if not name:
-            return self.dialect
-        raise InvalidRequest(FieldViolation("chat.dialect", f"there is no dialect {name!r}"))
+        return dialect_named(name, "chat.dialect") if name else self.dialect
 
     def read(self, dialect: Dialect, turn: Turn, answer: Language | None) -> Reading:
         """Return how a coming turn is read, and what it must match."""

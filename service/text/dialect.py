@@ -39,6 +39,10 @@ class Dialect(Protocol):
     def markers(self) -> tuple[str, ...]:
         """Return the texts that structure a turn; those that are special tokens are read by id."""
 
+    @property
+    def writes_calls(self) -> bool:
+        """Whether the syntax has tool calls at all."""
+
     def parser(self, turn: Turn) -> TextParser:
         """Return what reads the turn. Without tools, the syntax of calls is text like any other."""
 
@@ -56,6 +60,7 @@ class PlainDialect:
 
     name: str = "plain"
     markers: tuple[str, ...] = ()
+    writes_calls: bool = False
 
     def parser(self, turn: Turn) -> TextParser:
         del turn

@@ -5,12 +5,9 @@ from __future__ import annotations
 from service.text.dialect import Spell, Turn, quoted
 from service.text.dialects.grammars.calls import open_calls
 from service.text.dialects.grammars.words import GAP, FreeText, grammar
+from service.text.dialects.harmony import CALL, CHANNEL, CONSTRAIN, END, MARKERS, MESSAGE, START
 from service.text.language import Composite, Language
 from service.text.tools import ToolChoice
-
-START, END, CALL = "<|start|>", "<|end|>", "<|call|>"
-CHANNEL, MESSAGE, CONSTRAIN = "<|channel|>", "<|message|>", "<|constrain|>"
-MARKERS = (START, END, CALL, CHANNEL, MESSAGE, CONSTRAIN, "<|return|>")
 
 _TEXT = FreeText("TEXT", MARKERS)
 
@@ -62,6 +59,6 @@ def _final(spell: Spell) -> str:
 def _call(name: str, arguments: str, spell: Spell) -> str:
     """Write a call; models name the recipient after the channel, and templates before it."""
     recipient, channel = quoted(f" to=functions.{name}"), f'{spell(CHANNEL)} "commentary"'
-    form = f'({GAP} {spell(CONSTRAIN)}? "json")?'
+    form = f'({GAP} {spell(CONSTRAIN)} "json" | " json")?'
     body = f"{form} {spell(MESSAGE)} {arguments} {spell(CALL)}?"
     return f"(({channel} {recipient} | {recipient} {channel}) {body})"

@@ -34,8 +34,8 @@ class Tagged:
     markers: tuple[str, ...] = ()
     reasoning: tuple[str, str] | None = None
     trigger: str = ""
-    text_only: str = ""
     section: Callable[[Spell], Section] | None = None
+    text_only: str = ""
 
 
 def tagged_language(
