@@ -14,6 +14,9 @@ from engines.scripted.vocabulary import (
     encode,
     tokenizer_json,
 )
+from service.runtime.request import ChatMessage, ChatPrompt
+from service.text.chat import ChatTemplate
+from service.text.tools import Tool, ToolCall
 
 TOKENIZER = Tokenizer.from_str(tokenizer_json())
 texts = st.text(st.characters(blacklist_categories=["Cs"]))
@@ -67,3 +70,24 @@ def test_chat_template_marks_the_turns(messages, expected) -> None:
 
     assert expected == rendered
     assert Special.REPLY == TOKENIZER.encode(rendered).ids[-1]
+
+
+def test_chat_template_shows_tools_calls_results_and_reasoning() -> None:
+    template = ChatTemplate(CHAT_TEMPLATE, path="scripted", eos_token=Special.EOS.text)
+    call = ToolCall("c1", "weather", '{"city": "Oslo"}')
+    conversation = ChatPrompt(
+        messages=(
+            ChatMessage("user", "hi"),
+            ChatMessage("assistant", "", reasoning="hm", tool_calls=(call,)),
+            ChatMessage("tool", "12", tool_call_id="c1"),
+        ),
+        tools=(Tool("weather"),),
+        template_arguments={"date_string": "1 May"},
+    )
+    shown = template.render(conversation)
+    assert shown.startswith("Today is 1 May.\nCall a tool like <tool_call>\n")
+    assert shown.endswith(
+        "<|user|>hi<|reply|><think>\nhm\n</think>\n\n"
+        '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call><|eos|>'
+        "<|user|><tool_response>\n12\n</tool_response><|reply|>"
+    )
