@@ -67,9 +67,18 @@ def fixed(**probabilities: float) -> FixedLaw:
     return FixedLaw(tuple(sorted((ord(letter), p) for letter, p in probabilities.items())))
 
 
-def word_ids(*words: str) -> Tokens:
-    """Return the tokens of words, in the order in which a model was given them."""
-    return tuple(range(FIRST_WORD, FIRST_WORD + len(words)))
+def distinct(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that need tokens of their own: no byte is one, and each counts once."""
+    return tuple(dict.fromkeys(word for word in words if len(word.encode()) > 1))
+
+
+def word_ids(words: Sequence[str], among: Sequence[str] = ()) -> Tokens:
+    """Return the tokens of words, for a model that was given them, or those `among` which they are.
+
+    A word of one byte is that byte's token.
+    """
+    known = distinct(among or words)
+    return tuple(FIRST_WORD + known.index(word) if word in known else ord(word) for word in words)
 
 
 def tokenizer_with(words: Sequence[str]) -> Tokenizer:
@@ -77,7 +86,8 @@ def tokenizer_with(words: Sequence[str]) -> Tokenizer:
     document = json.loads(tokenizer_json())
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
     document["added_tokens"] += [
-        {"id": FIRST_WORD + place, "content": word, **flags} for place, word in enumerate(words)
+        {"id": FIRST_WORD + place, "content": word, **flags}
+        for place, word in enumerate(distinct(words))
     ]
     return parse_tokenizer(json.dumps(document), "staged")
 
@@ -95,7 +105,7 @@ def staged(
 ) -> LoadedModel:
     """Return a scripted model; "lookup" is prompt lookup, the other proposers draft by a rule."""
     settings = ScriptedSettings(law=law, max_context=max_context)
-    limits = replace(settings.limits(), vocabulary_size=VOCABULARY_SIZE + len(words))
+    limits = replace(settings.limits(), vocabulary_size=VOCABULARY_SIZE + len(distinct(words)))
     rules = drafts or {name: draft_rule(name, law) for name in DRAFTS}
     lookup = LoadedProposer("lookup", SpeculationMode.PROMPT_LOOKUP, PromptLookup(CHEAP_ROWS))
     template = ChatTemplate(CHAT_TEMPLATE, path="staged", bos_token=Special.BOS.text)
