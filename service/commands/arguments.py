@@ -147,6 +147,7 @@ def _seconds(text: str) -> float:
 def _add_generation(parser: ArgumentParser) -> None:
     for flag, kind, text in (
         ("--max-tokens", int, "most tokens to generate"),
+        ("--min-tokens", int, "no end and no stop before this many tokens"),
         ("--temperature", float, "0 is greedy"),
         ("--top-k", int, "keep the k likeliest tokens"),
         ("--top-p", float, "keep the likeliest tokens up to this share"),
@@ -155,14 +156,29 @@ def _add_generation(parser: ArgumentParser) -> None:
         ("--seed", int, "makes sampling repeatable"),
         ("--timeout", _seconds, "seconds until the request is given up"),
         ("--width", int, "most tokens proposed in a round"),
+        ("--logprobs", int, "show each token's log-probability, with N of the likeliest"),
     ):
         parser.add_argument(flag, type=kind, metavar="N", help=text)
     parser.add_argument(
         "--stop", action="append", default=[], metavar="TEXT", help="end before this text"
     )
+    _add_constraints(parser)
     modes = [mode.value for mode in SpeculationMode]
     parser.add_argument(
         "--speculation", choices=modes, metavar="MODE", help=f"one of {', '.join(modes)}"
+    )
+
+
+def _add_constraints(parser: ArgumentParser) -> None:
+    languages = parser.add_mutually_exclusive_group()
+    languages.add_argument(
+        "--json-schema",
+        metavar="SCHEMA",
+        help="answer in JSON of this schema, a file or {…}",
+    )
+    languages.add_argument("--regex", metavar="REGEX", help="answer with a text that matches whole")
+    languages.add_argument(
+        "--choice", action="append", metavar="TEXT", help="answer with one of these; repeatable"
     )
 
 

@@ -10,12 +10,13 @@ from argparse import Namespace
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 from outrider import AsyncClient, AsyncStream, Chat, Message, Options, Prompt
 from service.commands.engines import Engines
 from service.commands.settings import read_settings
-from service.commands.transcript import Transcript, facts, summary
+from service.commands.transcript import Transcript, facts, scores, summary
 from service.errors import InvalidSettings
 from service.rpc.options import ServerOptions
 from service.rpc.serve import run
@@ -66,6 +67,7 @@ def _options(arguments: Namespace) -> Options:
     given = {
         "model": arguments.name,
         "max_new_tokens": arguments.max_tokens,
+        "min_new_tokens": arguments.min_tokens,
         "temperature": arguments.temperature,
         "top_k": arguments.top_k,
         "top_p": arguments.top_p,
@@ -74,10 +76,24 @@ def _options(arguments: Namespace) -> Options:
         "seed": arguments.seed,
         "timeout": arguments.timeout,
         "stop": arguments.stop or None,
+        "json_schema": _schema(arguments.json_schema),
+        "regex": arguments.regex,
+        "choice": arguments.choice,
+        "logprobs": arguments.logprobs,
         "speculation": arguments.speculation,
         "num_speculative_tokens": arguments.width,
     }
     return cast("Options", {name: value for name, value in given.items() if value is not None})
+
+
+def _schema(given: str | None) -> str | None:
+    """Return a schema, read from its file unless it is there itself."""
+    if given is None or given.lstrip().startswith("{"):
+        return given
+    try:
+        return Path(given).read_text(encoding="utf-8")
+    except (OSError, ValueError) as unreadable:
+        raise InvalidSettings("--json-schema", f"{given}: {unreadable}") from unreadable
 
 
 async def _ask_own_server(
@@ -124,6 +140,10 @@ def _report(transcript: Transcript, arguments: Namespace) -> None:
         print(json.dumps(facts(transcript)))
         return
     print()
+    if arguments.logprobs is not None:
+        print()
+        for line in scores(transcript):
+            print(line)
     if arguments.stats:
         print()
         for name, value in summary(transcript):

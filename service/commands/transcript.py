@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from outrider import Admitted, Event, Finished, Round, TextDelta, Token
+from outrider import Admitted, Event, Finished, ReasoningDelta, Round, TextDelta, Token
 
 
 @dataclass(slots=True)
@@ -16,6 +16,7 @@ class Transcript:
     finished: Finished | None = None
     tokens: list[Token] = field(default_factory=list)
     _text: list[str] = field(default_factory=list)
+    _reasoning: list[str] = field(default_factory=list)
     _first: float = 0.0
     _last: float = 0.0
     _first_tokens: int = 0
@@ -30,6 +31,8 @@ class Transcript:
             case TextDelta(text):
                 self._text.append(text)
                 return text
+            case ReasoningDelta(text):
+                self._reasoning.append(text)
             case Finished():
                 self.finished = event
             case _:
@@ -46,6 +49,11 @@ class Transcript:
     def text(self) -> str:
         """Return the text so far."""
         return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """Return the reasoning so far."""
+        return "".join(self._reasoning)
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -73,10 +81,13 @@ def facts(transcript: Transcript) -> dict[str, object]:
     return {
         "model": admitted.model,
         "text": transcript.text,
+        "reasoning": transcript.reasoning or None,
         "token_ids": transcript.token_ids,
+        "logprobs": _logprobs(transcript),
         "reason": finished.reason.name,
         "prompt_tokens": finished.prompt_tokens,
         "completion_tokens": finished.completion_tokens,
+        "reasoning_tokens": finished.reasoning_tokens,
         "seed": admitted.seed,
         "seconds_to_first": transcript.seconds_to_first,
         "tokens_per_second": transcript.tokens_per_second,
@@ -91,6 +102,29 @@ def facts(transcript: Transcript) -> dict[str, object]:
         "acceptance_rate": counted.acceptance_rate if counted.judged_tokens else None,
         "acceptance_length": counted.acceptance_length if counted.rounds else None,
     }
+
+
+def _logprobs(transcript: Transcript) -> list[dict[str, object]] | None:
+    """Return the log-probabilities of the tokens, None where none were asked for."""
+    scored = [
+        {
+            "logprob": token.logprob,
+            "alternatives": [(other.id, other.logprob) for other in token.alternatives],
+        }
+        for token in transcript.tokens
+        if token.logprob is not None
+    ]
+    return scored or None
+
+
+def scores(transcript: Transcript) -> tuple[str, ...]:
+    """Return a line for each token: its id, its log-probability, and the likeliest ones."""
+    return tuple(
+        f"{token.id:>8} {token.logprob:>9.4f}  "
+        + " ".join(f"{other.id}:{other.logprob:.4f}" for other in token.alternatives)
+        for token in transcript.tokens
+        if token.logprob is not None
+    )
 
 
 def summary(transcript: Transcript) -> tuple[tuple[str, str], ...]:

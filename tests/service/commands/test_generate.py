@@ -59,11 +59,59 @@ def test_generate_in_json_is_the_same_with_and_without_speculation(server):
     assert 0 < fast["accepted_tokens"]
 
 
+def test_generate_shows_log_probabilities(server):
+    asked = (*QUESTION, "--logprobs", "1", "--target", server.address)
+
+    shown = outrider(*asked).stdout
+    told = json.loads(outrider(*asked, "--json").stdout)
+
+    text, _, lines = shown.partition("\n\n")
+    assert f"{text}\n" == ANSWER
+    assert 16 == len(lines.splitlines()) == len(told["logprobs"])
+    assert [[token] for token in told["token_ids"]] == [
+        [other for other, _ in each["alternatives"]] for each in told["logprobs"]
+    ]
+
+
+def test_generate_holds_back_the_end(server):
+    asked = (*QUESTION, "--stop", "wrote", "--json", "--target", server.address)
+
+    early, late = (
+        json.loads(outrider(*asked, *flags).stdout) for flags in ((), ("--min-tokens", "12"))
+    )
+
+    assert ("You ", "You wrote: Hello") == (early["text"], late["text"])
+    assert ("STOP_SEQUENCE", "MAX_TOKENS") == (early["reason"], late["reason"])
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--json-schema", '{"type": "object", "properties": {}, "additionalProperties": false}'],
+        ["--json-schema", "schema.json"],
+        ["--regex", r"\{\}"],
+        ["--choice", "{}"],
+    ],
+)
+def test_generate_constrains_the_answer(server, tmp_path, flags):
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object", "maxProperties": 0}')
+    given = [str(schema) if flag == "schema.json" else flag for flag in flags]
+
+    ended = outrider("generate", "Hello", "--max-tokens", "40", *given, "--target", server.address)
+
+    assert ("", {}) == (ended.stderr, json.loads(ended.stdout))
+
+
 @pytest.mark.parametrize(
     ("flags", "status", "complaint"),
     [
         (["--temperature", "-1"], 2, "settings.temperature"),
         (["--seed", "-1"], 2, "out of range"),
+        (["--logprobs", "21"], 2, "settings.logprobs: must be 0 to 20, got 21"),
+        (["--regex", ""], 2, "settings.constraint.regex: must not be empty"),
+        (["--regex", "a", "--choice", "b"], 2, "not allowed with argument --regex"),
+        (["--json-schema", "/nowhere/schema.json"], 2, "--json-schema: /nowhere/schema.json"),
         (["--timeout", "inf"], 2, "argument --timeout: must be 0 to 31536000 seconds, got 'inf'"),
         (["--timeout", "nan"], 2, "argument --timeout"),
         (["--timeout", "1e10"], 2, "argument --timeout"),

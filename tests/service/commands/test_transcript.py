@@ -1,8 +1,18 @@
-from outrider import Admitted, Finished, FinishReason, Round, TextDelta, Token, TokenSource
+from outrider import (
+    Admitted,
+    Alternative,
+    Finished,
+    FinishReason,
+    ReasoningDelta,
+    Round,
+    TextDelta,
+    Token,
+    TokenSource,
+)
 from outrider.v1.generation_pb2 import ResolvedSpeculation
 from outrider.v1.settings_pb2 import GenerationSettings
 from outrider.v1.statistics_pb2 import RequestStatistics
-from service.commands.transcript import Transcript, facts, summary
+from service.commands.transcript import Transcript, facts, scores, summary
 
 
 def admitted(**speculation):
@@ -60,6 +70,35 @@ def test_facts_leave_open_what_was_never_counted():
     told = facts(transcript)
     assert {None} == {told[name] for name in ("acceptance_rate", "acceptance_length", "proposer")}
     assert ("asked for", "EOS", 7) == (told["off_detail"], told["reason"], told["seed"])
+
+
+def test_log_probabilities_are_told_where_they_were_asked_for():
+    others = (Alternative(4, -0.5), Alternative(5, -1.25))
+    scored = Round(0, (Token(4, TokenSource.PLAIN, -0.5, others),), 0, 0)
+    transcript = played((10.1, admitted()), (10.5, scored), (10.6, finished(1)))
+
+    expected = [{"logprob": -0.5, "alternatives": [(4, -0.5), (5, -1.25)]}]
+    assert expected == facts(transcript)["logprobs"]
+    assert ("       4   -0.5000  4:-0.5000 5:-1.2500",) == scores(transcript)
+
+
+def test_log_probabilities_that_were_not_asked_for_are_none():
+    transcript = played((10.1, admitted()), (10.5, round_of(1)), (10.6, finished(1)))
+
+    assert (None, ()) == (facts(transcript)["logprobs"], scores(transcript))
+
+
+def test_reasoning_is_told_apart_from_the_text():
+    transcript = played(
+        (10.1, admitted()),
+        (10.2, ReasoningDelta("h")),
+        (10.3, ReasoningDelta("m")),
+        (10.4, TextDelta("so")),
+        (10.6, finished(3)),
+    )
+
+    told = facts(transcript)
+    assert ("hm", "so") == (told["reasoning"], told["text"])
 
 
 def test_summary_says_what_speculation_did():
