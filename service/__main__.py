@@ -22,6 +22,7 @@ from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.runtime.text import ModelText
 from service.speculation.capability import DraftSource, Ready, Unavailable
 from service.text.chat import ChatTemplate
+from service.text.dialects.recognition import Recogniser
 from service.text.tokenizer import load_tokenizer, parse_tokenizer
 
 if TYPE_CHECKING:
@@ -86,7 +87,12 @@ def _scripted_model(settings: Settings) -> LoadedModel:
     return LoadedModel(
         name=scripted.name,
         target=scripted.target,
-        text=ModelText(scripted.name, tokenizer, template),
+        text=ModelText(
+            scripted.name,
+            tokenizer,
+            template,
+            Recogniser(template, tokenizer, scripted.eos_token_ids).dialect(),
+        ),
         eos_token_ids=scripted.eos_token_ids,
         proposers=tuple(
             LoadedProposer(name, SpeculationMode.DRAFT_MODEL, proposer)
@@ -258,7 +264,8 @@ def _text(bundle: Bundle, name: str) -> ModelText:
         bos_token="" if special.bos is None else tokens[special.bos].decode(),
         eos_token=tokens[ends[0]].decode() if ends else "",
     )
-    return ModelText(name, tokenizer, template)
+    dialect = Recogniser(template, tokenizer, frozenset(special.eos)).dialect()
+    return ModelText(name, tokenizer, template, dialect)
 
 
 def _is_bit_exact(bundle: Bundle) -> bool:

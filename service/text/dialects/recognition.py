@@ -27,6 +27,8 @@ from service.text.tools import Tool, ToolCall, ToolChoice
 _TOOL = Tool("probe_tool", "Probes.", '{"type": "object", "properties": {"k": {"type": "string"}}}')
 _CALL = ToolCall("probecall", _TOOL.name, '{"k": "v"}')
 _THOUGHT, _ANSWER = "A probing thought.", "A probing answer."
+_AFTER = "."
+"""What is added to a turn: behind a complete call it is text again."""
 _OPENED = re.compile(r"(<think>\s*)?(</think>\s*)?$")
 """What a template may write of the reasoning before the model goes on."""
 
@@ -127,6 +129,8 @@ class Recogniser:
             text.push_token(token)
             if token in silent:
                 break
+        for token in self.tokenizer.encode_text(_AFTER, add_special=False):
+            text.push_token(token)
         text.finish(FinishReason.EOS)
         return text.take_events()
 
@@ -137,8 +141,8 @@ def _prompts(rendered: str) -> Iterable[str]:
 
 
 def _is_the_call(events: Iterable[SemanticEvent]) -> bool:
-    """Whether the events are the probing call, and nothing else that a client would see."""
-    names, arguments, ends = [], "", 0
+    """Whether the events are the probing call, and no text but what was added."""
+    names, arguments, texts, ends = [], "", "", 0
     for event in events:
         match event:
             case ToolCallStart(name=name):
@@ -147,9 +151,10 @@ def _is_the_call(events: Iterable[SemanticEvent]) -> bool:
                 arguments += fragment
             case ToolCallEnd():
                 ends += 1
-            case TextDelta(text) if text.strip():
-                return False
+            case TextDelta(text):
+                texts += text
             case _:
                 pass
-    called = json.loads(_CALL.arguments_json)
-    return names == [_CALL.name] and ends == 1 and json.loads(arguments) == called
+    if (names, ends, texts.strip()) != ([_CALL.name], 1, _AFTER):
+        return False
+    return bool(json.loads(arguments) == json.loads(_CALL.arguments_json))
