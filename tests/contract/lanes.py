@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from service.generation.config import ResolvedGenerationConfig
+from service.generation.randomness import AddressedRandomness
 from service.speculation.contract import (
     CommitInput,
     CommitResult,
+    Constraint,
     Distribution,
     History,
     PassOutput,
@@ -45,11 +47,27 @@ def row_of(distribution: Distribution, vocabulary: int) -> Row:
     return tuple(distribution.probability(token) for token in range(vocabulary))
 
 
+@dataclass(frozen=True, slots=True)
+class Sure:
+    """The distribution of a token that was bound to come."""
+
+    token: int
+
+    def probability(self, token: int) -> float:
+        return float(token == self.token)
+
+    def sample(self, draw: float | None) -> int:
+        return self.token
+
+    def excess_over(self, draft: Distribution) -> None:
+        return None
+
+
 @dataclass(slots=True)
 class DrivenLane:
     """One lane of a target; its cache holds the prompt and all generated tokens but the last.
 
-    `base` is the boundary below the last submitted inputs.
+    `base` is the boundary below the last submitted inputs. `vocabulary` None is the engine's.
     """
 
     target: Target
@@ -58,19 +76,44 @@ class DrivenLane:
     generated: Tokens = ()
     config: ResolvedGenerationConfig = field(default=SAMPLED)
     base: int = 0
+    constraint: Constraint | None = None
+    ends: frozenset[int] = frozenset()
+    coins: AddressedRandomness | None = None
+    breakers: frozenset[int] = frozenset()
+    vocabulary: int | None = None
+
+    @property
+    def fresh(self) -> Sampler:
+        """Return the request's sampling state before its first token."""
+        return self.target.sampler(
+            SamplingInput(
+                config=self.config,
+                prompt=self.prompt,
+                vocabulary_size=self.vocabulary or self.target.limits.vocabulary_size,
+                end_token_ids=self.ends,
+                run_breakers=self.breakers,
+                coins=self.coins,
+                constraint=self.constraint,
+            )
+        )
 
     @property
     def sampler(self) -> Sampler:
-        """Return the lane's sampling state, which the settings here never advance."""
-        return self.target.sampler(
-            SamplingInput(self.config, self.prompt, self.target.limits.vocabulary_size)
-        )
+        """Return the lane's sampling state, after all generated tokens."""
+        sampler = self.fresh
+        for token in self.generated:
+            sampler = sampler.advance(Sure(token), token)
+        return sampler
 
-    def chunk(self, tokens: Tokens, *, is_last: bool = True) -> PrefillInput:
+    def chunk(
+        self, tokens: Tokens, *, is_last: bool = True, every_row: bool = False
+    ) -> PrefillInput:
         """Return a chunk of the prompt to submit."""
         self.base = self.target.checkpoint(self.slot)
         history = History(self.prompt, ())
-        return PrefillInput(self.slot, self.base, tokens, is_last, history, self.sampler)
+        return PrefillInput(
+            self.slot, self.base, tokens, is_last, history, self.fresh, every_row=every_row
+        )
 
     def inputs(self, proposals: Tokens = ()) -> VerificationInput:
         """Return the leading input and proposals to submit; none is a plain step."""
@@ -111,10 +154,14 @@ def feed_prompt(lane: DrivenLane, chunk: int | None = None) -> Row:
     return rows[-1]
 
 
-def open_lane(target: Target, prompt: Tokens, *generated: int) -> DrivenLane:
-    """Open a lane whose cache holds the prompt, and the generated tokens but the last."""
-    lane = DrivenLane(target, target.open(), prompt, generated[:1])
+def open_lane(target: Target, prompt: Tokens, *generated: int, **settings) -> DrivenLane:
+    """Open a lane whose cache holds the prompt, and the generated tokens but the last.
+
+    The settings are fields of the lane; `config` is one of them.
+    """
+    lane = DrivenLane(target, target.open(), prompt, **settings)
     feed_prompt(lane)
+    lane.generated = generated[:1]
     for token in generated[1:]:
         submission = verify(target, (lane, ()))
         commit(target, submission.output, lane.kept(1))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.vocabulary import VOCABULARY_SIZE
 from service.generation.config import ResolvedGenerationConfig
 from service.speculation.contract import Constraint, History, SamplingInput
+from tests.contract.constraints import Outputs
 
 SAMPLED = ResolvedGenerationConfig(
     do_sample=True,
@@ -30,34 +31,9 @@ END = 257
 LOGITS = ((1, math.log(4)), (4, math.log(2)), (6, 0.0), (9, 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Only:
-    """A constraint that is one of several outputs; it counts the tokens that it was told of."""
-
-    outputs: tuple[tuple[int, ...], ...]
-    so_far: tuple[int, ...] = ()
-    field: str = "settings.constraint"
-
-    def after(self, token: int) -> Only:
-        return replace(self, so_far=(*self.so_far, token))
-
-    def permits(self, token: int) -> bool:
-        return token in self._next()
-
-    def mask(self) -> bytes:
-        bits = sum(1 << token for token in self._next())
-        return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
-
-    def prefetch(self) -> None:
-        return None
-
-    def is_complete(self) -> bool:
-        return self.so_far in self.outputs and self._next() <= {END}
-
-    def _next(self) -> set[int]:
-        length = len(self.so_far)
-        fitting = [(*each, END) for each in self.outputs if each[:length] == self.so_far]
-        return {each[length] for each in fitting}
+def only(*outputs: tuple[int, ...], field: str = "settings.constraint") -> Outputs:
+    """Return the constraint that permits these outputs."""
+    return Outputs(outputs, END, field=field)
 
 
 def sampler(

@@ -5,7 +5,7 @@ import pytest
 from engines.scripted.filtering import FLOOR
 from service.errors import NothingAllowed
 from service.speculation.contract import History
-from tests.engines.scripted.rows import END, GREEDY, NOTHING, Only, kept, row, sampler, shares
+from tests.engines.scripted.rows import END, GREEDY, NOTHING, kept, only, row, sampler, shares
 
 
 def refusal(history: History = NOTHING, **settings) -> NothingAllowed:
@@ -47,7 +47,7 @@ def test_least_tokens_without_ends_forbid_nothing() -> None:
 
 def test_constraint_is_walked_along_the_history() -> None:
     """The law lists none of these tokens: they have the floor, and the lowest is likeliest."""
-    constraint = Only(((70, 80, 90), (70, 81), (71,)))
+    constraint = only((70, 80, 90), (70, 81), (71,))
     greedy = sampler(config=GREEDY, constraint=constraint, ends={END})
 
     assert {70: 1.0} == row(greedy)
@@ -57,19 +57,19 @@ def test_constraint_is_walked_along_the_history() -> None:
 
 
 def test_listed_token_of_a_mask_is_likelier_than_the_floor() -> None:
-    constraint = Only(((3,), (6,), (4,)))
+    constraint = only((3,), (6,), (4,))
 
     assert shares({4: 2, 6: 1}) == pytest.approx(row(sampler(constraint=constraint)))
 
 
 def test_mask_says_which_bit_of_which_byte() -> None:
     for token in (0, 7, 8, 15, 16, 255):
-        assert {token} == kept(constraint=Only(((token,),)))
+        assert {token} == kept(constraint=only((token,)))
 
 
 def test_walk_begins_where_the_state_stands() -> None:
     """Committed tokens moved the state already, and are not walked again."""
-    fresh = sampler(config=GREEDY, constraint=Only(((70, 80, 90),)), ends={END})
+    fresh = sampler(config=GREEDY, constraint=only((70, 80, 90)), ends={END})
     processed = fresh.process(((1, 0.0),), NOTHING)
 
     moved = fresh.advance(processed, 70)
@@ -77,22 +77,22 @@ def test_walk_begins_where_the_state_stands() -> None:
     for state in (fresh, moved):
         assert {80: 1.0} == row(state, History((), (70,)))
         assert {90: 1.0} == row(state, History((), (70, 80)))
-    assert Only(((70, 80, 90),)) == fresh.request.constraint
+    assert only((70, 80, 90)) == fresh.request.constraint
 
 
 def test_committed_end_does_not_move_the_constraint() -> None:
-    state = sampler(constraint=Only(((70,),)), ends={END})
+    state = sampler(constraint=only((70,)), ends={END})
     for token in (70, END):
         state = state.advance(
             state.process(((1, 0.0),), History((), (70,) * state.committed)), token
         )
 
-    assert Only(((70,),), so_far=(70,)) == state.request.constraint
+    assert only((70,)).after(70) == state.request.constraint
     assert state.grammar_is_complete()
 
 
 def test_completion_is_that_of_what_was_committed_or_is_tentative() -> None:
-    state = sampler(constraint=Only(((70, 80), (70, 80, 90), (71,))), ends={END})
+    state = sampler(constraint=only((70, 80), (70, 80, 90), (71,)), ends={END})
 
     assert not state.grammar_is_complete()
     assert [False, False, True] == [
@@ -113,7 +113,7 @@ def test_state_says_what_may_follow() -> None:
         free.may_follow((8,), END),
     ]
     assert not free.may_follow((), 261)
-    held = sampler(constraint=Only(((70, 80),)), ends={END})
+    held = sampler(constraint=only((70, 80)), ends={END})
     assert [True, False, True, False] == [
         held.may_follow((), 70),
         held.may_follow((), 80),
@@ -125,13 +125,13 @@ def test_state_says_what_may_follow() -> None:
 @pytest.mark.parametrize(
     ("settings", "fields"),
     [
-        ({"constraint": Only((), field="chat.tools")}, ("chat.tools",)),
+        ({"constraint": only(field="chat.tools")}, ("chat.tools",)),
         (
-            {"constraint": Only(((7,),)), "banned_token_ids": frozenset({7, 8})},
+            {"constraint": only((7,)), "banned_token_ids": frozenset({7, 8})},
             ("settings.constraint", "settings.banned_token_ids"),
         ),
         (
-            {"constraint": Only(((),)), "min_new_tokens": 2, "banned_token_ids": frozenset({8})},
+            {"constraint": only(()), "min_new_tokens": 2, "banned_token_ids": frozenset({8})},
             ("settings.constraint", "settings.min_new_tokens"),
         ),
         (
@@ -154,7 +154,7 @@ def test_nothing_left_names_the_settings_that_are_to_blame(settings, fields) -> 
 
 
 def test_nothing_left_says_at_which_position() -> None:
-    assert 2 == refusal(History((9,), (70, 71)), constraint=Only(((70, 80),))).position
+    assert 2 == refusal(History((9,), (70, 71)), constraint=only((70, 80))).position
 
 
 def test_floor_is_below_what_laws_list() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from engines.scripted.distribution import certain
 from service.speculation.contract import History, TokenLogprob
-from tests.engines.scripted.rows import GREEDY, LOGITS, NOTHING, Only, row, sampler
+from tests.engines.scripted.rows import GREEDY, LOGITS, NOTHING, only, row, sampler
 
 
 def test_row_at_temperature_zero_is_certain() -> None:
@@ -54,6 +54,6 @@ def test_logprob_at_temperature_zero_is_of_the_processed_logits() -> None:
 
 
 def test_logprob_of_the_only_token_of_a_mask_is_zero() -> None:
-    state = sampler(config=GREEDY, constraint=Only(((70,),)))
+    state = sampler(config=GREEDY, constraint=only((70,)))
 
     assert TokenLogprob(0.0, ((70, 0.0),)) == state.logprob(LOGITS, NOTHING, 70, 5)
