@@ -224,7 +224,8 @@ class GenerationSettings(_message.Message):
     logprobs: _builtins.int
     """Natural logarithms of the probabilities of the committed tokens in the processed distribution
     (at temperature 0: of the processed logits at temperature 1), each with this many of the
-    likeliest alternatives, 0 to 20. Absent: none are sent.
+    likeliest alternatives, 0 to 20. A request may ask for 1048576 values in all, the prompt's and
+    every alternative included. Absent: none are sent.
     """
     prompt_logprobs: _builtins.int
     """The same for the tokens of the prompt, in the model's own distribution. Absent: none are sent."""
@@ -244,7 +245,7 @@ class GenerationSettings(_message.Message):
 
     @_builtins.property
     def logit_bias(self) -> _containers.ScalarMap[_builtins.int, _builtins.float]:
-        """Added to the logit of each token id."""
+        """Added to the logit of each token id; at most 1024 of them."""
 
     @_builtins.property
     def stops(self) -> _containers.RepeatedCompositeFieldContainer[Global___Stop]:
@@ -255,11 +256,13 @@ class GenerationSettings(_message.Message):
 
     @_builtins.property
     def allowed_token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The only tokens that may be generated, end-of-sequence included. Empty: all."""
+        """The only tokens that may be generated, end-of-sequence included; at most 65536, not all of them
+        banned. Empty: all.
+        """
 
     @_builtins.property
     def banned_token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Tokens that are never generated."""
+        """Tokens that are never generated; at most 65536."""
 
     @_builtins.property
     def constraint(self) -> Global___Constraint:
@@ -411,7 +414,9 @@ class DrySettings(_message.Message):
     """The longest run that goes unpunished, in tokens, at least 1. Absent: 2."""
     @_builtins.property
     def sequence_breakers(self) -> Global___SequenceBreakers:
-        """Texts at which a run ends: at any token that contains one of them. Absent: a line break, a colon, a double quote and an asterisk."""
+        """Texts at which a run ends: at any token that contains one of them. Absent: a line break, a colon,
+        a double quote and an asterisk.
+        """
 
     def __init__(
         self,
@@ -449,7 +454,7 @@ class SequenceBreakers(_message.Message):
     TEXTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The texts; may be empty, so that nothing ends a run."""
+        """The texts, at most 64 of 1 to 256 bytes; may be empty, so that nothing ends a run."""
 
     def __init__(
         self,
@@ -570,7 +575,7 @@ Global___Stop: _TypeAlias = Stop  # noqa: Y015
 
 @_typing.final
 class Constraint(_message.Message):
-    """What the output must match."""
+    """What the output must match. A source has at most 131072 bytes."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -598,7 +603,7 @@ class Constraint(_message.Message):
         TEXTS_FIELD_NUMBER: _builtins.int
         @_builtins.property
         def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-            """The texts, at least one, none of them empty."""
+            """The texts: 1 to 4096 of 1 to 4096 bytes."""
 
         def __init__(
             self,
