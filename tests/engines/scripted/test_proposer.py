@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engines.scripted.clock import ManualClock
 from engines.scripted.device import Device
@@ -13,11 +15,13 @@ from engines.scripted.law import HashLaw, continuation
 from engines.scripted.model import DRAFT_RULES, draft_rule, scripted_model, scripted_proposer
 from engines.scripted.model import ScriptedSettings as Settings
 from engines.scripted.proposer import DraftState, Pace
-from engines.scripted.rules import FollowScript, FollowTarget
+from engines.scripted.rules import FollowLaw, FollowScript, FollowTarget
 from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.target import seed_of
-from engines.scripted.vocabulary import VOCABULARY_SIZE
+from engines.scripted.vocabulary import VOCABULARY_SIZE, Special
 from service.errors import EngineError
+from service.generation.randomness import AddressedRandomness
+from service.generation.sampling import MirostatSettings, XtcSettings
 from service.speculation.contract import (
     DraftBlock,
     DraftRequest,
@@ -25,6 +29,7 @@ from service.speculation.contract import (
     ProposerCommit,
     SamplingInput,
 )
+from tests.contract.constraints import Outputs, Stripes
 from tests.contract.lanes import SAMPLED
 
 LAW = HashLaw()
@@ -34,6 +39,7 @@ GREEDY = ScriptedSampler(
     SamplingInput(replace(SAMPLED, do_sample=False, temperature=0.0), PROMPT, VOCABULARY_SIZE)
 )
 ERROR = EngineError("scripted")
+END = int(Special.EOS)
 
 
 def request(generated=OWN[:1], **changes) -> DraftRequest:
@@ -182,3 +188,90 @@ def test_model_offers_every_rule_by_name() -> None:
 def test_rule_of_an_unknown_name_is_refused() -> None:
     with pytest.raises(ValueError, match="always-lucky"):
         draft_rule("always-lucky", LAW)
+
+
+def under(**settings) -> ScriptedSampler:
+    """Return a sampler with settings, greedy unless others are given."""
+    return ScriptedSampler(replace(GREEDY.request, **settings))
+
+
+def test_draft_under_a_constraint_follows_it_along_its_own_proposals() -> None:
+    """Each proposal's row is masked at the history that was drafted up to it."""
+    constraint = Outputs(((OWN[0], 70, 80, 90), (OWN[0], 71)), END)
+
+    (drawn,) = opened(FollowTarget(LAW)).draft([request(sampler=under(constraint=constraint))], 1)
+
+    assert (70, 80, 90) == tokens_of(drawn)
+
+
+def test_draft_stops_where_the_constraint_is_complete() -> None:
+    """B31: nothing is proposed behind the end of a grammar, whatever the width."""
+    constraint = Outputs(((OWN[0], 70),), END)
+    sampler = under(constraint=constraint, end_token_ids=frozenset({END}))
+
+    (drawn,) = opened(FollowTarget(LAW)).draft([request(sampler=sampler, fixed_width=True)], 1)
+
+    assert (70,) == tokens_of(drawn)
+
+
+def test_draft_behind_a_forbidden_guess_stops_without_an_error() -> None:
+    """B31: a wrong token that breaks the grammar is a proposal to reject, and the last one."""
+    constraint = Outputs(((OWN[0], 70, 80, 90),), END)
+    sampler = under(constraint=constraint)
+
+    (drawn,) = opened(FollowTarget(LAW, (False,))).draft([request(sampler=sampler)], 1)
+
+    assert (71,) == tokens_of(drawn)
+
+
+def test_draft_with_nothing_to_propose_is_a_plain_step() -> None:
+    """The target's own row says what is wrong with the request."""
+    sampler = under(constraint=Outputs(((9, 9),), END))
+
+    assert [None] == opened(FollowTarget(LAW)).draft([request(sampler=sampler)], 1)
+
+
+def test_draft_counts_its_own_proposals_for_penalties() -> None:
+    """B26: with a bias that wants one token, the penalty moves on at the second proposal."""
+    wants = replace(GREEDY.request.config, logit_bias={70: 90.0, 71: 80.0}, presence_penalty=20.0)
+
+    (drawn,) = opened(FollowTarget(LAW)).draft([request(sampler=under(config=wants))], 1)
+
+    assert (70, 71, 70, 70) == tokens_of(drawn)
+
+
+SETTINGS = {
+    "plain": {},
+    "truncated": {"top_k": 2, "typical_p": 0.5},
+    "banned": {"banned_token_ids": frozenset(range(ord("a"), ord("m")))},
+    "xtc": {"xtc": XtcSettings(0.5, 0.1)},
+    "mirostat": {"mirostat": MirostatSettings(tau=1.0)},
+    "early": {"min_new_tokens": 9},
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+@given(key=st.binary(min_size=1, max_size=8), is_masked=st.booleans())
+def test_draft_of_its_own_law_proposes_what_its_distribution_allows(
+    settings, key, is_masked
+) -> None:
+    """Every proposal has probability there, and is one that may follow."""
+    sampler = under(
+        config=replace(SAMPLED, **settings),
+        coins=AddressedRandomness(key),
+        constraint=Stripes() if is_masked else None,
+        end_token_ids=frozenset({END}),
+    )
+    start = Stripes().walk(OWN[0])
+    proposer = scripted_proposer("draft", FollowLaw(HashLaw(key=b"draft", end_one_in=5)))
+    proposer.open(0, PROMPT)
+    proposer.commit([committed(*start)])
+    asked = request(start, sampler=sampler, randomness=AddressedRandomness(key), width=6)
+
+    (drawn,) = proposer.draft([asked], 1)
+
+    generated = start
+    for proposal in drawn.proposals:
+        assert proposal.distribution.probability(proposal.token) > 0.0
+        assert sampler.may_follow(generated, proposal.token)
+        generated = (*generated, proposal.token)
