@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from outrider.v1 import generation_pb2, settings_pb2
@@ -29,6 +30,7 @@ GRAMMAR = generation_pb2.FINISH_REASON_GRAMMAR_COMPLETE
 
 Answer = CompleteResponse
 T = TypeVar("T")
+TOGETHER = 16
 
 
 def speculation(
@@ -72,13 +74,16 @@ def stop_at(*stops: str | int) -> list[settings_pb2.Stop]:
 
 
 def played(model: LoadedModel, messages: Iterable[generation_pb2.Generation]) -> list[Answer]:
-    """Answer requests together on the test's own thread: all of the service but gRPC."""
-    engine = DrivenEngine(model, max_queued=1_000_000, capacity=1_000_000)
-    portable = [_portable(message, str(place)) for place, message in enumerate(messages)]
-    tickets = [engine.submit(request) for request in portable]
-    engine.run(limit=1_000_000)
-    pairs = zip(portable, tickets, strict=True)
-    return [_at_once(_answer(request, ticket)) for request, ticket in pairs]
+    """Answer requests on the test's own thread, some together: all of the service but gRPC."""
+    engine = DrivenEngine(model, max_queued=TOGETHER, capacity=10_000)
+    answers: list[Answer] = []
+    waiting = iter([_portable(message, str(place)) for place, message in enumerate(messages)])
+    while batch := [*islice(waiting, TOGETHER)]:
+        tickets = [engine.submit(request) for request in batch]
+        engine.run(limit=100_000)
+        pairs = zip(batch, tickets, strict=True)
+        answers += [_at_once(_answer(request, ticket)) for request, ticket in pairs]
+    return answers
 
 
 def one(model: LoadedModel, message: generation_pb2.Generation) -> Answer:
