@@ -80,7 +80,9 @@ class Answer:
         """Return each event's kind and content, neighbouring pieces of one kind joined."""
         told = ((event.WhichOneof("event") or "", event) for event in self._events())
         runs = groupby(told, key=lambda pair: pair[0])
-        return tuple((kind, "".join(_content(kind, event) for _, event in run)) for kind, run in runs)
+        return tuple(
+            (kind, "".join(_content(kind, event) for _, event in run)) for kind, run in runs
+        )
 
     @property
     def logprobs(self) -> tuple[Scored, ...]:

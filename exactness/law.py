@@ -26,7 +26,10 @@ from service.speculation.contract import (
 )
 
 Law = dict[Tokens, float]
-"""Outputs and their probabilities, which sum to one."""
+"""Outputs and their probabilities, which sum to one but for what is negligible."""
+
+NEGLIGIBLE = 1e-9
+"""Tokens less likely than this are left out: no sample here is large enough to see one."""
 
 
 @contextmanager
@@ -109,9 +112,7 @@ class _Coins(AddressedRandomness):
         return 0.0 if self.acts[position] else 1.0
 
 
-def law_of(
-    target: Target, sampling: SamplingInput, length: int, vocabulary: Tokens
-) -> Law:
+def law_of(target: Target, sampling: SamplingInput, length: int, vocabulary: Tokens) -> Law:
     """Return the probability of each output of at most `length` tokens of a vocabulary.
 
     Where XTC is on, its coins fall independently of all draws: the law is the mean of those under
@@ -123,7 +124,7 @@ def law_of(
         begin = Reading.begin(target, replace(sampling, coins=coins))
         for output, probability in _walk(begin, sampling, length, vocabulary):
             law[output] += weight * probability
-    return {output: probability for output, probability in law.items() if probability > 0.0}
+    return dict(law)
 
 
 def _falls(sampling: SamplingInput, length: int) -> Iterator[tuple[tuple[bool, ...], float]]:
@@ -150,7 +151,7 @@ def _walk(
     distribution = reading.distribution()
     for token in vocabulary:
         probability = distribution.probability(token)
-        if probability > 0.0:
+        if probability > NEGLIGIBLE:
             after = reading.follow(token, distribution)
             for output, rest in _walk(after, sampling, length - 1, vocabulary):
                 yield output, probability * rest

@@ -125,7 +125,9 @@ def prepared_request(
 class _ImmediateLoop(asyncio.AbstractEventLoop):
     """An event loop that makes every call at once."""
 
-    def call_soon_threadsafe(self, callback: Callable[..., object], *arguments: Any, **_: Any) -> Any:
+    def call_soon_threadsafe(
+        self, callback: Callable[..., object], *arguments: Any, **_: Any
+    ) -> Any:
         callback(*arguments)
 
 

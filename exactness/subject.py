@@ -17,9 +17,9 @@ PLAIN = SpeculationSettings(mode=SPECULATION_MODE_NONE)
 class Subject:
     """A loaded model with its proposers, and prompts for it.
 
-    `alphabet` are few tokens to which sampled output is confined where its distribution is
-    looked at. `clock` is that of an engine whose passes take time; without one they have ended
-    when they were submitted.
+    `alphabet` are few tokens that are likely somewhere; sampled output is confined to them unless
+    it `is_small`, a model with hardly any other. `clock` is that of an engine whose passes take
+    time; without one they have ended when they were submitted.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Subject:
     prompts: tuple[Tokens, ...]
     alphabet: Tokens
     clock: ManualClock | None = None
+    is_small: bool = False
 
     @property
     def proposers(self) -> tuple[str, ...]:
@@ -43,13 +44,9 @@ def generation(
     prompt: Tokens, settings: GenerationSettings, speculation: SpeculationSettings = PLAIN
 ) -> Generation:
     """Return a request as a client sends it."""
-    return Generation(
-        token_ids=TokenIds(ids=prompt), settings=settings, speculation=speculation
-    )
+    return Generation(token_ids=TokenIds(ids=prompt), settings=settings, speculation=speculation)
 
 
 def drafted(proposer: str, width: int, *, lookahead: bool = True) -> SpeculationSettings:
     """Return how to ask for one proposer and the most that it may propose."""
-    return SpeculationSettings(
-        proposer=proposer, num_speculative_tokens=width, lookahead=lookahead
-    )
+    return SpeculationSettings(proposer=proposer, num_speculative_tokens=width, lookahead=lookahead)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from exactness.subject import Subject
 from outrider.v1.settings_pb2 import (
     SAMPLER_ORDER_TEMPERATURE_LAST,
     DrySettings,
@@ -12,20 +13,20 @@ from outrider.v1.settings_pb2 import (
     SequenceBreakers,
     XtcSettings,
 )
-from service.speculation.contract import Tokens
 
 _WHOLE = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
 
 
-def sampled(allowed: Tokens, **changes: object) -> GenerationSettings:
-    """Return settings that sample from the whole distribution over the allowed tokens."""
+def sampled(subject: Subject, **changes: object) -> GenerationSettings:
+    """Return settings that sample from the whole distribution over a few tokens."""
+    allowed = () if subject.is_small else subject.alphabet
     fields = {**_WHOLE, "allowed_token_ids": allowed, **changes}
     return GenerationSettings(**fields)  # type: ignore[arg-type]  # the names are the proto's
 
 
-def variants(alphabet: Tokens) -> Mapping[str, GenerationSettings]:
+def variants(subject: Subject) -> Mapping[str, GenerationSettings]:
     """Return settings by a name; every sampling parameter acts in one of them."""
-    first, second = alphabet[0], alphabet[1]
+    first, second = subject.alphabet[:2]
     changes: dict[str, dict[str, object]] = {
         "temperature 1": {},
         "temperature 0.5": {"temperature": 0.5},
@@ -74,4 +75,4 @@ def variants(alphabet: Tokens) -> Mapping[str, GenerationSettings]:
         "bias": {"logit_bias": {first: 1.0, second: -1.0}},
         "banned": {"banned_token_ids": [second]},
     }
-    return {name: sampled(alphabet, **each) for name, each in changes.items()}
+    return {name: sampled(subject, **each) for name, each in changes.items()}

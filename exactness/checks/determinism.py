@@ -32,7 +32,9 @@ class Surroundings:
         options = SchedulerOptions(prefill_chunk_tokens=self.chunk)
         served = Served(subject, options.with_lookahead(enabled=self.lookahead))
         step = -1 if self.backwards else 1
-        return [answer.checked.tokens for answer in served.answers(asked[::step], self.crowd)][::step]
+        return [answer.checked.tokens for answer in served.answers(asked[::step], self.crowd)][
+            ::step
+        ]
 
 
 ALONE = Surroundings("alone", Crowd(lanes=1), lookahead=False)
@@ -47,7 +49,7 @@ OTHERS = (
 
 def check_determinism(subject: Subject, tokens: int) -> Result:
     """Compare outputs alone and in company, and across seeds."""
-    kinds = variants(subject.alphabet)
+    kinds = variants(subject)
     axes = {"variant": tuple(kinds), "proposer": subject.proposers, "width": WIDTHS}
     cases = 0
     distinct: set[bool] = set()

@@ -19,7 +19,7 @@ def check_distribution(subject: Subject, samples: int, proposers: tuple[str, ...
     """
     cases, lowest, failures = 0, 1.0, []
     accepted = judged = 0
-    for name, settings in variants(subject.alphabet).items():
+    for name, settings in variants(subject).items():
         settings.max_new_tokens = LENGTH
         law = law_of_request(subject, generation(subject.prompts[-1], settings))
         for proposer in proposers:
@@ -38,13 +38,15 @@ def check_distribution(subject: Subject, samples: int, proposers: tuple[str, ...
 
 def check_first_tokens(subject: Subject, samples: int, proposers: tuple[str, ...]) -> Result:
     """Draw the first three tokens of a real model, and bound their distance from their law."""
-    settings = sampled(subject.alphabet, max_new_tokens=LENGTH, temperature=1.3)
+    settings = sampled(subject, max_new_tokens=LENGTH, temperature=1.3)
     prompt = subject.prompts[0]
     law = law_of_request(subject, generation(prompt, settings))
     bound = total_variation_bound(law, samples)
     farthest, failures = 0.0, []
     for proposer in proposers:
-        sample = draw(subject, generation(prompt, settings, drafted(proposer, WIDTH)), range(samples))
+        sample = draw(
+            subject, generation(prompt, settings, drafted(proposer, WIDTH)), range(samples)
+        )
         frequencies = {output: count / samples for output, count in sample.outputs.items()}
         distance = total_variation(frequencies, law)
         farthest = max(farthest, distance)

@@ -72,9 +72,7 @@ def tiny(folder: Path) -> Subject:
 def default(path: Path | None) -> Subject:
     """Load a bundle, the default one without a path; its own proposers come first."""
     model = _loaded(path, threads=2)
-    prompts = tuple(
-        model.text.encode(text, add_special_tokens=False) for text in _TEXTS
-    )
+    prompts = tuple(model.text.encode(text, add_special_tokens=False) for text in _TEXTS)
     likely = _likely(model, prompts[0], count=6)
     return _subject(f"onnx, {model.name}", model, list(model.proposers), prompts, alphabet=likely)
 
@@ -109,9 +107,7 @@ def _answers(subject: Subject) -> dict[Tokens, Tokens]:
     settings = GenerationSettings(temperature=0.0, max_new_tokens=32)
     asked = [generation(prompt, settings) for prompt in subject.prompts]
     said = Served(subject).answers(asked, Crowd(lanes=1))
-    return {
-        prompt: answer.tokens for prompt, answer in zip(subject.prompts, said, strict=True)
-    }
+    return {prompt: answer.tokens for prompt, answer in zip(subject.prompts, said, strict=True)}
 
 
 def _loaded(path: Path | None, threads: int) -> LoadedModel:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engines.proposers.prompt_lookup.proposer import PromptLookup
 from engines.scripted.clock import ManualClock
 from engines.scripted.law import HashLaw, Law
@@ -26,11 +28,22 @@ from service.text.tokenizer import parse_tokenizer
 
 LETTERS = tuple(b"abcdefghijkl")
 LAW = HashLaw(LETTERS, candidates=4, end_one_in=40)
+FEW = LETTERS[:3]
 CONTEXT = 512
 
 
-def scripted(*, takes_time: bool, law: Law = LAW) -> Subject:
+def scripted(*, takes_time: bool) -> Subject:
     """Make a scripted model with each of its drafts and with prompt lookup."""
+    return _scripted(LAW, takes_time=takes_time)
+
+
+def scripted_small(*, takes_time: bool) -> Subject:
+    """Make one whose law knows three letters, so that all its outputs can be counted."""
+    law = HashLaw(FEW, candidates=6)
+    return replace(_scripted(law, takes_time=takes_time), is_small=True)
+
+
+def _scripted(law: Law, *, takes_time: bool) -> Subject:
     clock = ManualClock()
     settings = ScriptedSettings(
         law=law,
@@ -53,7 +66,7 @@ def scripted(*, takes_time: bool, law: Law = LAW) -> Subject:
         information=ModelInformation(bit_exact=True),
     )
     name = "scripted, passes take time" if takes_time else "scripted"
-    return Subject(name, model, prompts(), LETTERS[:3], clock if takes_time else None)
+    return Subject(name, model, prompts(), FEW, clock if takes_time else None)
 
 
 def prompts() -> tuple[Tokens, ...]:
