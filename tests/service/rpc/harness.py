@@ -33,6 +33,7 @@ from service.speculation.capability import DraftSource, Ready
 from service.speculation.observer import LifecycleStage
 from service.speculation.statistics import SchedulerStatistics
 from service.text.chat import ChatTemplate
+from service.text.dialects.recognition import Recogniser
 from service.text.tokenizer import parse_tokenizer
 
 SCRIPTED = ScriptedSettings(law=HashLaw(), max_context=128)
@@ -87,7 +88,12 @@ def loaded(settings: ScriptedSettings = SCRIPTED, gate: Gate | None = None) -> L
     return LoadedModel(
         name=scripted.name,
         target=scripted.target,
-        text=ModelText(scripted.name, tokenizer, template),
+        text=ModelText(
+            scripted.name,
+            tokenizer,
+            template,
+            Recogniser(template, tokenizer, scripted.eos_token_ids).dialect(),
+        ),
         eos_token_ids=scripted.eos_token_ids,
         proposers=tuple(
             LoadedProposer(name, SpeculationMode.DRAFT_MODEL, proposer)
