@@ -563,6 +563,15 @@ class QueueFull(ServiceError):
         self.retry_seconds = retry_seconds
 
 
+class GrammarsBusy(ServiceError):
+    """Too many constraints are being compiled; retry later."""
+
+    status = Status.RESOURCE_EXHAUSTED
+
+    def __init__(self) -> None:
+        super().__init__("too many constraints are being compiled")
+
+
 class Starting(ServiceError):
     """The server has not yet loaded its models."""
 

@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "service.generation",
         "service.speculation.publication",
         "jinja2",
+        "llguidance",  # grammars: what an output must match
         "tokenizers",
     ),
     "service.runtime": (

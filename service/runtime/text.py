@@ -10,6 +10,7 @@ from service.runtime.request import ChatPrompt, Stop
 from service.speculation.contract import Constraint, Tokens
 from service.speculation.publication import TextState
 from service.text.chat import ChatTemplate
+from service.text.constraints.compiler import GrammarCompiler
 from service.text.conversation_rules import ChatLimits
 from service.text.dialect import PLAIN_DIALECT, Dialect, Reading, Turn, reading
 from service.text.dialects.registry import dialect_named
@@ -38,6 +39,13 @@ class ModelText:
     tokenizer: Tokenizer
     template: ChatTemplate | None = None
     dialect: Dialect = PLAIN_DIALECT
+    eos_token_ids: frozenset[int] = frozenset()
+    _compiler: GrammarCompiler = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compile constraints for this tokenizer; nothing is done before the first one."""
+        compiler = GrammarCompiler(self.tokenizer, self.eos_token_ids)
+        object.__setattr__(self, "_compiler", compiler)
 
     @property
     def vocabulary_size(self) -> int:
@@ -103,7 +111,7 @@ class ModelText:
         Raises:
             InvalidRequest: it is malformed, or beyond the limits; `field` names it.
         """
-        raise NotImplementedError
+        return self._compiler.compile(language, ends, field)
 
     def compile_stops(self, stops: Sequence[Stop]) -> StopSet:
         """Prepare the stops of a request.

@@ -1,0 +1,1 @@
+"""What an output must match, compiled once and followed token by token."""

@@ -1,0 +1,273 @@
+"""Where an output stands in its grammar."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from weakref import ref
+
+from llguidance import LLMatcher
+
+from service.errors import ConstraintFailed, GrammarsBusy
+from service.text.constraints.grammar import Grammar, GrammarError, bits_of
+
+Path = tuple["Path", int] | None
+"""The tokens of an output, the last one outside; what comes before is shared, not copied."""
+
+# The states of a pass and of what was drafted beyond it, with room to spare.
+_REMEMBERED = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What holds at every place of one output.
+
+    `size` is the number of the tokenizer's ids. What is `reserved` is no part of the output; of
+    that, `ends` may end it where the grammar accepts.
+    """
+
+    field: str
+    size: int
+    ends: frozenset[int]
+    reserved: frozenset[int]
+
+    @property
+    def mask_bytes(self) -> int:
+        """Return the length of a mask: it reaches every id and every end."""
+        return -(-max(self.size, *(end + 1 for end in self.ends), 1) // 8)
+
+    def without_ends(self, bits: bytes) -> bytearray:
+        """Return a matcher's bits, those that are reserved cleared."""
+        mask = bytearray(bits[: self.mask_bytes].ljust(self.mask_bytes, b"\0"))
+        for token in self.reserved:
+            if token // 8 < len(mask):
+                mask[token // 8] &= ~(1 << token % 8)
+        return mask
+
+    def with_ends(self, mask: bytearray) -> bytes:
+        """Return a mask with the ends set."""
+        for token in self.ends:
+            mask[token // 8] |= 1 << token % 8
+        return bytes(mask)
+
+
+class Course:
+    """What the states of one output share: their lock, their grammar, and which still remember.
+
+    A state remembers its successors until some dozen others have got theirs: an output of any
+    length keeps that many states alive.
+    """
+
+    def __init__(self, grammar: Grammar, bounds: Bounds, pool: Executor | None) -> None:
+        self.bounds = bounds
+        self.pool = pool
+        self.lock = threading.Lock()
+        self.grammar = grammar
+        self.is_alone = False
+        self._remembering: deque[ref[GrammarState]] = deque()
+
+    def remember(self, state: GrammarState) -> None:
+        """Note that a state has got successors; the oldest to have some forgets them."""
+        self._remembering.append(ref(state))
+        if len(self._remembering) > _REMEMBERED:
+            oldest = self._remembering.popleft()()
+            if oldest is not None:
+                oldest.forget()
+
+    def go_alone(self) -> bool:
+        """Leave the shared automaton, which is full, for an own one; once."""
+        if self.is_alone:
+            return False
+        self.is_alone = True
+        try:
+            self.grammar = self.grammar.anew()
+        except (GrammarError, GrammarsBusy):
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """After what may not follow, and after the end: nothing follows.
+
+    With `failed`, it could not be told what may.
+    """
+
+    bounds: Bounds
+    failed: bool = False
+
+    @property
+    def field(self) -> str:
+        return self.bounds.field
+
+    def after(self, token: int) -> Closed:
+        del token
+        return self
+
+    def permits(self, token: int) -> bool:
+        del token
+        return False
+
+    def mask(self) -> bytes:
+        if self.failed:
+            raise _failure(self.bounds)
+        return bytes(self.bounds.mask_bytes)
+
+    def prefetch(self) -> None:
+        pass
+
+    def is_complete(self) -> bool:
+        return False
+
+
+class GrammarState:
+    """One point of an output; a value to all who hold it, and safe to use from several threads.
+
+    Its matcher is advanced on copies only. What it learns stays with it: its mask, and for a
+    while the states after it.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_accepts",
+        "_continues",
+        "_course",
+        "_grammar",
+        "_mask",
+        "_matcher",
+        "_path",
+        "_successors",
+    )
+
+    def __init__(self, course: Course, matcher: LLMatcher, path: Path = None) -> None:
+        self._course = course
+        self._grammar = course.grammar
+        self._matcher = matcher
+        self._path = path
+        self._successors: dict[int, State] = {}
+        self._accepts = False
+        self._continues = False
+        self._mask: bytes | None = None
+
+    @property
+    def field(self) -> str:
+        return self._course.bounds.field
+
+    def after(self, token: int) -> State:
+        """Return the state after one more token; the same one each time, for a while."""
+        with self._course.lock:
+            if token not in self._successors:
+                self._successors[token] = self._successor(token)
+                if len(self._successors) == 1:
+                    self._course.remember(self)
+            return self._successors[token]
+
+    def permits(self, token: int) -> bool:
+        """Whether this token may follow; a failure to tell is False, and `mask` raises it."""
+        bounds = self._course.bounds
+        with self._course.lock:
+            if self._mask is not None:
+                place = token // 8
+                return 0 <= place < len(self._mask) and bool(self._mask[place] >> token % 8 & 1)
+            if token in bounds.reserved:
+                return token in bounds.ends and self._matcher.is_accepting()
+            return 0 <= token < bounds.size and self._matcher.validate_tokens([token]) == 1
+
+    def mask(self) -> bytes:
+        """Return which tokens may follow, as bits in the order of the ids.
+
+        Raises:
+            ConstraintFailed: that cannot be computed within the limits.
+        """
+        with self._course.lock:
+            if self._mask is None:
+                self._compute()
+            if self._mask is None:
+                raise _failure(self._course.bounds)
+            return self._mask
+
+    def prefetch(self) -> None:
+        """Let a pool compute the mask, if there is one."""
+        if self._course.pool is not None and self._mask is None:
+            self._course.pool.submit(self._prefetched)
+
+    def is_complete(self) -> bool:
+        """Whether the grammar accepts and no text may follow."""
+        with self._course.lock:
+            if self._mask is None:
+                if not self._matcher.is_accepting():
+                    return False
+                self._compute()
+            return self._accepts and not self._continues
+
+    def forget(self) -> None:
+        """Let go of the states after this one."""
+        self._successors = {}
+
+    def _prefetched(self) -> None:
+        with self._course.lock:
+            if self._mask is None:
+                self._compute()
+
+    def _compute(self) -> None:
+        """Fill in the mask, or leave it out where it cannot be computed."""
+        bits = bits_of(self._matcher)
+        if bits is None and self._restarted():
+            bits = bits_of(self._matcher)
+        if bits is None:
+            return
+        bounds = self._course.bounds
+        mask = bounds.without_ends(bits)
+        self._accepts = self._matcher.is_accepting()
+        self._continues = bool(mask.strip(b"\0"))
+        self._mask = bounds.with_ends(mask) if self._accepts else bytes(mask)
+
+    def _successor(self, token: int) -> State:
+        bounds = self._course.bounds
+        if token in bounds.reserved or not 0 <= token < bounds.size:
+            return Closed(bounds)
+        matcher = self._matcher.deep_copy()
+        follows = _consumes(matcher, token)
+        if matcher.is_error() and self._restarted():
+            matcher = self._matcher.deep_copy()
+            follows = _consumes(matcher, token)
+        return self._then(matcher, token) if follows else Closed(bounds, matcher.is_error())
+
+    def _then(self, matcher: LLMatcher, token: int) -> GrammarState:
+        state = GrammarState(self._course, matcher, (self._path, token))
+        state._grammar = self._grammar
+        return state
+
+    def _restarted(self) -> bool:
+        """Follow the output again in an own automaton, where the shared one is full."""
+        course = self._course
+        if self._grammar is course.grammar and not course.go_alone():
+            return False
+        self._grammar = course.grammar
+        matcher = self._grammar.matcher.deep_copy()
+        if not all(_consumes(matcher, token) for token in _tokens(self._path)):
+            return False
+        self._matcher = matcher
+        return True
+
+
+State = GrammarState | Closed
+
+
+def _consumes(matcher: LLMatcher, token: int) -> bool:
+    return matcher.try_consume_tokens([token]) == 1
+
+
+def _tokens(path: Path) -> Iterator[int]:
+    backwards = []
+    while path is not None:
+        path, token = path
+        backwards.append(token)
+    return reversed(backwards)
+
+
+def _failure(bounds: Bounds) -> ConstraintFailed:
+    return ConstraintFailed(bounds.field, "cannot be followed further within its limits")
