@@ -44,11 +44,14 @@ def verified(target, settings):
 
 def scores_of(rows, lane, row):
     """Return every token with probability and its log-probability."""
-    return {
-        token: scored.logprob
-        for token in range(lane.target.limits.vocabulary_size)
-        if (scored := rows.logprob(row, lane.sampler, token, 0)).logprob > -math.inf
-    }
+    likeliest = rows.distribution(row, lane.sampler).sample(None)
+    everything = lane.target.limits.vocabulary_size
+    return dict(rows.logprob(row, lane.sampler, likeliest, everything).alternatives)
+
+
+def raw_scores_of(rows, lane, row):
+    """Return every token and its log-probability in the model's own distribution."""
+    return dict(rows.raw_logprob(row, 0, lane.target.limits.vocabulary_size).alternatives)
 
 
 @cases(SETTINGS)
@@ -62,6 +65,8 @@ def test_logprob_is_that_of_the_processed_distribution(target, settings) -> None
         for token in range(target.limits.vocabulary_size):
             probability = math.exp(scores[token]) if token in scores else 0.0
             assert pytest.approx(distribution.probability(token), abs=1e-6) == probability
+        for token in (*list(scores)[:3], min(scores, key=scores.__getitem__)):
+            assert scores[token] == rows.logprob(row, lane.sampler, token, 0).logprob
 
 
 def test_logprob_at_temperature_zero_is_of_the_logits_that_are_permitted(target) -> None:
@@ -70,38 +75,39 @@ def test_logprob_at_temperature_zero_is_of_the_logits_that_are_permitted(target)
     config = replace(GREEDY, banned_token_ids=banned, top_k=3, top_p=0.5, min_p=0.5)
     lane, rows = verified(target, {"config": config})
 
-    raw = {t: rows.raw_logprob(1, t, 0).logprob for t in range(target.limits.vocabulary_size)}
+    raw, scores = raw_scores_of(rows, lane, 1), scores_of(rows, lane, 1)
 
     left = {token: value for token, value in raw.items() if token not in banned}
     total = math.log(math.fsum(map(math.exp, left.values())))
-    for token, value in left.items():
-        scored = rows.logprob(1, lane.sampler, token, 0).logprob
-        assert pytest.approx(value - total, abs=1e-4) == scored
+    assert {token: value - total for token, value in left.items()} == pytest.approx(
+        scores, abs=1e-4
+    )
     chosen = rows.distribution(1, lane.sampler).sample(None)
     assert max(left, key=lambda token: (left[token], -token)) == chosen
 
 
 def test_raw_logprob_is_the_models_own(target) -> None:
     """No setting has a say in it."""
-    _, plain = verified(target, SETTINGS["plain"])
-    lane, rows = verified(target, {"config": replace(GREEDY, logit_bias={5: 9.0}, top_k=1)})
-    lane.config = SAMPLED
+    lane, plain = verified(target, SETTINGS["plain"])
+    _, rows = verified(target, {"config": replace(GREEDY, logit_bias={5: 9.0}, top_k=1)})
 
     for row in range(1 + len(BLOCK)):
-        distribution = rows.distribution(row, lane.sampler)
+        scores = raw_scores_of(rows, lane, row)
+        assert raw_scores_of(plain, lane, row) == scores
+        for token in (0, 9, 21, 200):
+            assert scores[token] == rows.raw_logprob(row, token, 0).logprob
+
+
+def test_raw_logprob_is_the_logarithm_of_the_softmax(target) -> None:
+    """Nothing else of the row is known from outside than its distribution without settings."""
+    lane, rows = verified(target, SETTINGS["plain"])
+
+    for row in range(1 + len(BLOCK)):
+        distribution, scores = rows.distribution(row, lane.sampler), raw_scores_of(rows, lane, row)
+        assert pytest.approx(1.0, abs=1e-5) == math.fsum(map(math.exp, scores.values()))
         for token in range(target.limits.vocabulary_size):
-            scored = rows.raw_logprob(row, token, 0).logprob
-            assert plain.raw_logprob(row, token, 0).logprob == scored
-            assert pytest.approx(distribution.probability(token), abs=1e-6) == math.exp(scored)
-
-
-def test_raw_logprobs_sum_to_one(target) -> None:
-    _, rows = verified(target, SETTINGS["truncated"])
-    tokens = range(target.limits.vocabulary_size)
-
-    probabilities = [math.exp(rows.raw_logprob(0, token, 0).logprob) for token in tokens]
-
-    assert pytest.approx(1.0, abs=1e-5) == math.fsum(probabilities)
+            probability = distribution.probability(token)
+            assert pytest.approx(probability, abs=1e-6) == math.exp(scores[token])
 
 
 @cases(BOTH)
