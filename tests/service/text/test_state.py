@@ -4,6 +4,7 @@ from service.errors import SemanticError
 from service.generation.events import Finished, TextDelta
 from service.generation.finish import FinishReason, MatchedStop
 from service.runtime.request import Stop
+from service.text.parser import PLAIN_TEXT
 from service.text.state import GeneratedText, TextRules
 from service.text.stops import compile_stops
 from service.text.vocabulary import Vocabulary
@@ -317,3 +318,122 @@ def test_fork_keeps_its_own_parser():
     fork.finish(EOS)
 
     assert (TextDelta("HELLO <TOOL_CALLEND"), Finished(EOS)) == fork.take_events()
+
+
+def rules(pieces, *stops, markers=(), min_tokens=0, parser=PLAIN_TEXT):
+    """Return the state of an output whose tokens in `markers` are a dialect's."""
+    vocabulary = Vocabulary(tuple(pieces), frozenset(markers))
+    return GeneratedText(
+        TextRules(
+            vocabulary,
+            compile_stops(stops, vocabulary),
+            parser=parser,
+            markers={token: pieces[token].decode() for token in markers},
+            min_tokens=min_tokens,
+        )
+    )
+
+
+class LiteralMarkers(ShoutingParser):
+    """Shows each marker, and where the text before it ended."""
+
+    def read(self, text):
+        return self, (TextDelta(text),)
+
+    def mark(self, marker):
+        return self, (TextDelta(f"[{marker}]"),)
+
+
+def test_no_stop_matches_before_the_least_number_of_tokens():
+    """`min_new_tokens`: neither a text nor a token, and what they spell is text."""
+    state = rules([b"a", b"END"], Stop(text="END"), Stop(text="a"), min_tokens=3)
+    early = push_all(state, [1, 0, 1])
+    late = state.push_token(0)
+    state.finish(STOPPED)
+
+    assert (None, MatchedStop(1, text="a")) == (early, late)
+    assert (TextDelta("ENDaEND"), Finished(STOPPED)) == state.take_events()
+
+
+def test_stop_token_is_text_before_the_least_number_of_tokens():
+    state = rules([b"a", b"b"], Stop(token_id=1), min_tokens=2)
+
+    assert MatchedStop(0, token_id=1) == push_all(state, [0, 1, 1])
+    assert "ab" == text_of(state.take_events())
+
+
+@pytest.mark.parametrize("early", [1, 2])
+def test_stop_across_the_least_number_of_tokens_matches(early):
+    """Complete only behind it, although it began before."""
+    state = rules([b"xE", b"N", b"D"], Stop(text="END"), min_tokens=early)
+    matched = push_all(state, range(3))
+    state.finish(STOPPED)
+
+    assert MatchedStop(0, text="END") == matched
+    assert (TextDelta("x"), Finished(STOPPED)) == state.take_events()
+
+
+def test_stop_complete_with_the_last_of_the_least_tokens_is_text():
+    state = rules([b"xE", b"N", b"D", b"y"], Stop(text="END"), min_tokens=3)
+
+    assert push_all(state, range(4)) is None
+    assert "xENDy" == text_of(state.take_events())
+
+
+def test_least_number_of_tokens_is_counted_by_each_fork():
+    state = rules([b"a", b"b"], Stop(text="b"), min_tokens=2)
+    state.push_token(0)
+    state.fork().push_token(0)
+
+    assert state.push_token(1) is None
+    assert MatchedStop(0, text="b") == state.push_token(1)
+
+
+def test_marker_ends_what_is_held_before_it():
+    """A character and a stop end where a marker follows, and go to the parser first."""
+    parser = LiteralMarkers()
+    state = rules([b"x\xc3", b"<m>", b"\xa9EN", b"D"], Stop(text="END"), markers=[1], parser=parser)
+    push_all(state, range(3))
+    state.push_token(1)
+    matched = state.push_token(3)
+    state.finish(MAX)
+
+    replaced = "\N{REPLACEMENT CHARACTER}"
+    assert matched is None
+    assert f"x{replaced}[<m>]{replaced}EN[<m>]D" == text_of(state.take_events())
+
+
+@pytest.mark.parametrize(("min_tokens", "is_found"), [(0, True), (2, False)])
+def test_stop_in_what_a_marker_cuts_off_is_found(min_tokens, is_found):
+    """A character that no byte can complete any more is U+FFFD, and may be a stop."""
+    stop = Stop(text="x\N{REPLACEMENT CHARACTER}")
+    parser = LiteralMarkers()
+    state = rules([b"ax\xc3", b"<m>"], stop, markers=[1], min_tokens=min_tokens, parser=parser)
+    matched = push_all(state, range(2))
+    state.finish(STOPPED if matched else MAX)
+
+    assert is_found == (matched == MatchedStop(0, text=stop.text))
+    assert ("a" if is_found else f"a{stop.text}[<m>]") == text_of(state.take_events())
+
+
+@pytest.mark.parametrize("end", [None, 1], ids=["the budget", "a stop token"])
+def test_end_makes_no_stop_of_an_unfinished_character(end):
+    """What ended the output is already told: the U+FFFD is text, whatever it would spell."""
+    replaced = "\N{REPLACEMENT CHARACTER}"
+    state = rules([b"ax\xc3", b"END"], Stop(text=f"x{replaced}"), Stop(token_id=1))
+    state.push_token(0)
+    matched = None if end is None else state.push_token(end)
+    state.finish(STOPPED if matched else MAX)
+
+    assert (None if end is None else MatchedStop(1, token_id=1)) == matched
+    assert f"ax{replaced}" == text_of(state.take_events())
+
+
+def test_marker_that_is_a_stop_ends_the_output():
+    """The parser is not told: the stop is recognised first."""
+    state = rules([b"a", b"<m>"], Stop(text="<m>"), markers=[1], parser=LiteralMarkers())
+    matched = push_all(state, range(2))
+    state.finish(STOPPED)
+
+    assert MatchedStop(0, text="<m>") == matched
+    assert "a" == text_of(state.take_events())
