@@ -13,7 +13,14 @@ import numpy as np
 
 from engines.sampling.kept import Kept, likeliest
 from engines.sampling.logits import Ids, Row
-from engines.sampling.truncation import SLACK_NATS, ids_within, total_of, weights_of
+from engines.sampling.truncation import (
+    CANDIDATE_NATS,
+    SLACK_NATS,
+    highest_ids,
+    ids_within,
+    total_of,
+    weights_of,
+)
 from service.generation.sampling import MirostatSettings
 
 _ZIPF_TOKENS = 100
@@ -52,17 +59,18 @@ class Mirostat:
         """Return so many of the likeliest ids that a Zipf law would hold the surprise at `mu`.
 
         With ε = s - 1 that is the nearest number to (ε · 2^mu / (1 - V^-ε))^(1/s), computed as
-        its logarithm to the base of 2.
+        its logarithm to the base of 2. Ties with the last are kept.
         """
-        del peak
         exponent = _zipf_exponent(row, temperature)
         if exponent <= 0.0:
             return np.arange(row.size)
         excess, nats = exponent - 1.0, math.log(row.size)
         lost = -math.expm1(-excess * nats)
         bits = (self.mu + math.log2(excess / lost if lost else 1.0 / nats)) / exponent
-        count = row.size if bits >= math.log2(row.size) else round(math.pow(2.0, bits))
-        return np.sort(likeliest(row, max(1, count)))
+        if bits >= math.log2(row.size):
+            return np.arange(row.size)
+        count = max(1, round(math.pow(2.0, bits)))
+        return highest_ids(row, ids_within(row, peak, CANDIDATE_NATS * temperature), count)
 
     def _second(self, row: Row, peak: float, temperature: float) -> Ids:
         """Return the ids of a surprise of at most `mu`, and the likeliest in any case."""

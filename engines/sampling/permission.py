@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.sampling.following import Following
-from engines.sampling.logits import Row
+from engines.sampling.logits import Row, known
 from service.errors import InvalidLogits, NothingAllowed, OutriderError
 from service.speculation.contract import Constraint, History, SamplingInput
 
@@ -25,9 +25,9 @@ class Ban:
 
     @classmethod
     def of(cls, field: str, ids: Iterable[int], vocabulary: int) -> Ban:
-        """Forbid some ids."""
+        """Forbid some ids; those beyond the vocabulary are anyway."""
         forbidden = np.zeros(vocabulary, np.bool_)
-        forbidden[np.fromiter(ids, np.intp)] = True
+        forbidden[known(tuple(ids), vocabulary)] = True
         return cls(field, forbidden)
 
     @classmethod
@@ -38,7 +38,8 @@ class Ban:
     @classmethod
     def of_constraint(cls, constraint: Constraint, vocabulary: int) -> Ban:
         """Forbid what a constraint does not permit, and the ids beyond its mask."""
-        bits = np.frombuffer(constraint.mask(), np.uint8)
+        # Padded here: of no bytes at all, unpackbits would return uninitialised memory.
+        bits = np.frombuffer(constraint.mask().ljust((vocabulary + 7) // 8, b"\0"), np.uint8)
         permitted = np.unpackbits(bits, count=vocabulary, bitorder="little")
         return cls(constraint.field, permitted == 0)
 
@@ -140,16 +141,19 @@ class Permission:
         fixed = self._fixed(len(generated))
         if self.following is None:
             return fixed
-        return (*fixed, Ban.of_constraint(self.following.at(generated), vocabulary))
+        return (Ban.of_constraint(self.following.at(generated), vocabulary), *fixed)
 
 
 UNRESTRICTED = Permission()
 
 
 def _needed(bans: Sequence[Ban], possible: Mask) -> list[Ban]:
-    """Leave out each ban without which the others still forbid all that is possible."""
+    """Leave out each ban without which the others still forbid all that is possible.
+
+    The last are left out first, so that a constraint is named before a setting.
+    """
     needed = list(bans)
-    for ban in bans:
+    for ban in reversed(bans):
         others = [other for other in needed if other is not ban]
         if not _remaining(others, possible).any():
             needed = others

@@ -16,10 +16,12 @@ import numpy as np
 from engines.sampling.kept import Kept, Probabilities
 from engines.sampling.logits import Ids, Row
 
-_CANDIDATE_NATS = 12.0
+CANDIDATE_NATS = 12.0
 SLACK_NATS = 1e-3
 """Candidates are looked for this much deeper than is exact, as rounding may move either."""
 _TYPICAL_PLACES = 1024
+_HOTTEST = 1e30
+"""Where single precision still tells a temperature from infinity, and any row is uniform."""
 
 
 class Truncating(Protocol):
@@ -58,7 +60,7 @@ class Truncation:
         that the candidates hold less than `top_p` of it.
         """
         if 0 < self.top_k < row.size:
-            ids = _highest(row, ids_within(row, peak, _CANDIDATE_NATS * temperature), self.top_k)
+            ids = highest_ids(row, ids_within(row, peak, CANDIDATE_NATS * temperature), self.top_k)
             weights = weights_of(row[ids], peak, temperature)
             total = weights.sum()
         else:
@@ -80,7 +82,7 @@ class Truncation:
     def _depth(self) -> float:
         """Return how many nats below the peak anything can be kept, or is worth a look."""
         if self.top_p < 1.0:
-            return _CANDIDATE_NATS
+            return CANDIDATE_NATS
         if self.min_p > 0.0:
             return SLACK_NATS - math.log(self.min_p)
         return math.inf
@@ -96,8 +98,11 @@ def ids_within(row: Row, peak: float, depth: float) -> Ids:
     return np.flatnonzero(row >= peak - depth)
 
 
-def _highest(row: Row, candidates: Ids, count: int) -> Ids:
-    """Return the ids, ascending, of the `count` highest logits and of all equal to the last."""
+def highest_ids(row: Row, candidates: Ids, count: int) -> Ids:
+    """Return those of the candidates, or of all ids if they are too few, with the highest logits.
+
+    They are the `count` highest and all that equal the last of them, ascending.
+    """
     if candidates.size < count:
         candidates = np.arange(row.size)
     logits = row[candidates]
@@ -113,7 +118,7 @@ def weights_of(logits: Row, peak: float, temperature: float) -> Probabilities:
 
 def total_of(row: Row, peak: float, temperature: float) -> float:
     """Return the weight of a whole row, its exponentials in single precision."""
-    scaled = (row - np.float32(peak)) * np.float32(1.0 / temperature)
+    scaled = (row - np.float32(peak)) * np.float32(1.0 / min(temperature, _HOTTEST))
     return float(np.exp(scaled, out=scaled).sum(dtype=np.float64))
 
 

@@ -13,52 +13,86 @@ from engines.sampling.one_hot import OneHot
 from engines.sampling.row_sampler import RowSampler
 from service.errors import InvalidLogits
 from service.generation.config import GenerationOverrides, resolve_generation_config
+from service.generation.randomness import AddressedRandomness
+from service.generation.sampling import DrySettings, MirostatSettings, SamplerOrder, XtcSettings
 from service.speculation.contract import History, SamplingInput
-from tests.engines.sampling.reference import AmbiguousError, Settings, penalised, truncated
+from tests.engines.sampling.reference import AmbiguousError, DryRule, Settings, processed
 
+COINS = AddressedRandomness(b"coins")
 EMPTY = History((), ())
 SIZE = 12
 TOKENS = st.lists(st.integers(0, SIZE - 1), max_size=8).map(tuple)
 
 
-def sampler(vocabulary: int = SIZE, **overrides) -> RowSampler:
+def sampler(vocabulary: int = SIZE, *, breakers=frozenset(), **overrides) -> RowSampler:
     neutral = GenerationOverrides(top_k=0, top_p=1.0, min_p=0.0)
     config = resolve_generation_config(None, replace(neutral, **overrides))
-    return RowSampler.from_input(SamplingInput(config, (), vocabulary))
+    request = SamplingInput(config, (), vocabulary, run_breakers=breakers, coins=COINS)
+    return RowSampler.from_input(request)
+
+
+def overrides_of(settings: Settings) -> dict[str, object]:
+    """Return the reference's settings as a request has them."""
+    dry, mirostat = settings.dry, settings.mirostat
+    last = settings.temperature_last
+    return {
+        "temperature": settings.temperature,
+        "top_k": settings.top_k,
+        "top_p": settings.top_p,
+        "min_p": settings.min_p,
+        "top_a": settings.top_a,
+        "typical_p": settings.typical_p,
+        "repetition_penalty": settings.repetition,
+        "repeat_last_n": settings.last_n,
+        "frequency_penalty": settings.frequency,
+        "presence_penalty": settings.presence,
+        "logit_bias": settings.bias,
+        "dry": dry and DrySettings(dry.multiplier, dry.base, dry.allowed_length),
+        "xtc": None if settings.xtc is None else XtcSettings(1.0, settings.xtc),
+        "mirostat": mirostat and MirostatSettings(mirostat[0], mirostat[1] / 2.0),
+        "sampler_order": SamplerOrder.TEMPERATURE_LAST if last else None,
+        "banned_token_ids": settings.forbidden or None,
+    }
+
+
+STEP = st.integers(-40, 40).map(lambda step: step / 8)
+BREAKERS = frozenset({0, 5})
 
 
 @given(
-    row=arrays(np.float32, SIZE, elements=st.integers(-40, 40).map(lambda step: step / 8)),
+    row=arrays(np.float32, SIZE, elements=STEP),
     settings=st.builds(
         Settings,
         temperature=st.sampled_from([0.5, 1.0, 2.0]),
         top_k=st.integers(0, SIZE),
         top_p=st.floats(0.05, 1.0),
         min_p=st.floats(0.0, 0.5),
+        top_a=st.sampled_from([0.0, 0.3]),
+        typical_p=st.sampled_from([0.5, 0.9, 1.0]),
         repetition=st.sampled_from([1.0, 1.5]),
         frequency=st.sampled_from([0.0, 0.25]),
         presence=st.sampled_from([0.0, 0.5]),
         last_n=st.sampled_from([-1, 0, 4]),
+        bias=st.dictionaries(st.integers(0, SIZE - 1), STEP, max_size=3),
+        dry=st.one_of(st.none(), st.just(DryRule(0.75, 1.5, 1, BREAKERS))),
+        xtc=st.one_of(st.none(), st.floats(0.01, 0.5)),
+        mirostat=st.one_of(
+            st.none(), st.none(), st.tuples(st.sampled_from([1, 2]), st.floats(0.1, 8.0))
+        ),
+        temperature_last=st.booleans(),
+        forbidden=st.frozensets(st.integers(0, SIZE - 1), max_size=SIZE - 1),
     ),
     prompt=TOKENS,
     generated=TOKENS,
 )
-def test_row_is_penalised_then_heated_then_truncated(row, settings, prompt, generated) -> None:
-    logits = penalised(row.astype(float).tolist(), settings, prompt, generated)
+def test_row_takes_every_step_in_order(row, settings, prompt, generated) -> None:
     try:
-        expected = truncated(logits, settings)
+        expected = processed(row.astype(float).tolist(), settings, prompt, generated)
     except AmbiguousError:
         assume(False)
-    result = sampler(
-        temperature=settings.temperature,
-        top_k=settings.top_k,
-        top_p=settings.top_p,
-        min_p=settings.min_p,
-        repetition_penalty=settings.repetition,
-        repeat_last_n=settings.last_n,
-        frequency_penalty=settings.frequency,
-        presence_penalty=settings.presence,
-    ).distribution(row, History(prompt, generated))
+    result = sampler(breakers=BREAKERS, **overrides_of(settings)).distribution(
+        row, History(prompt, generated)
+    )
 
     probabilities = {token: result.probability(token) for token in range(SIZE)}
     assert expected == pytest.approx({t: p for t, p in probabilities.items() if p}, rel=1e-4)

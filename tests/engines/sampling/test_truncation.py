@@ -1,4 +1,4 @@
-"""Top-k, top-p and min-p against their definitions."""
+"""Every truncation against its definition."""
 
 import numpy as np
 import pytest
@@ -18,11 +18,15 @@ SETTINGS = st.builds(
     top_k=st.integers(0, 45),
     top_p=st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0.01, 0.999)),
     min_p=st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0.001, 0.9)),
+    top_a=st.one_of(st.just(0.0), st.floats(0.001, 3.0)),
+    typical_p=st.one_of(st.just(1.0), st.floats(0.05, 0.999)),
 )
 
 
 def kept(row, settings: Settings) -> dict[int, float]:
-    truncation = Truncation(settings.top_k, settings.top_p, settings.min_p)
+    truncation = Truncation(
+        settings.top_k, settings.top_p, settings.min_p, settings.top_a, settings.typical_p
+    )
     distribution = truncation.keep(row, float(row.max()), settings.temperature)
     ids = distribution.ids.tolist()
     assert ids == sorted(ids)
@@ -111,3 +115,46 @@ def test_weights_without_mass_are_dropped() -> None:
     row = np.array([0.0, -900.0], np.float32)
 
     assert {0: 1.0} == kept(row, Settings(temperature=0.5))
+
+
+def test_top_a_asks_for_a_share_of_the_square() -> None:
+    """Of 0.5, 0.3, 0.15 and 0.05, a quarter is 0.0625."""
+    row = np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32))
+
+    assert [0, 1, 2] == list(kept(row, Settings(top_a=0.25)))
+
+
+def test_top_a_beyond_one_keeps_the_likeliest() -> None:
+    assert {1: 1.0} == kept(np.array([0.0, 2.0, 1.0], np.float32), Settings(top_a=9.0))
+
+
+def test_typical_p_can_leave_out_the_likeliest() -> None:
+    """The entropy is 1.47: a fifth, of surprise 1.61, is nearest to it."""
+    row = np.log(np.array([0.4, 0.2, 0.2, 0.1, 0.1], np.float32))
+
+    assert [1, 2] == list(kept(row, Settings(typical_p=0.35)))
+
+
+@pytest.mark.parametrize("spread", [0.01, 3.0])
+@pytest.mark.parametrize("typical_p", [0.2, 0.95])
+def test_typical_p_of_a_whole_vocabulary_is_exact(spread, typical_p) -> None:
+    """Whether a few ids hold the mass or nearly all are needed."""
+    row = np.random.default_rng(5).normal(0.0, spread, 5000).astype(np.float32)
+    weights = np.exp(row.astype(float))
+    weights /= weights.sum()
+    distance = np.abs(-np.log(weights) + (weights * np.log(weights)).sum())
+    order = np.argsort(distance)
+    count = int(np.searchsorted(np.cumsum(weights[order]), typical_p)) + 1
+
+    assert set(order[:count]) == set(kept(row, Settings(typical_p=typical_p)))
+
+
+@pytest.mark.parametrize("top_p", [0.5, 1.0])
+def test_heat_beyond_any_number_leaves_forbidden_ids_forbidden(top_p) -> None:
+    """B29: minus infinity over a huge temperature is still minus infinity."""
+    row = np.array([-np.inf, 1.0, -np.inf, 0.0], np.float32)
+
+    with np.errstate(over="ignore"):
+        result = kept(row, Settings(temperature=1e300, top_p=top_p))
+
+    assert ([1] if top_p < 1.0 else [1, 3]) == list(result)
