@@ -108,34 +108,33 @@ class Answer:
 
 def read_answer(admitted: Admitted, messages: Iterable[Message]) -> Answer:
     """Return what a client is told by these messages, put on the wire as the server does."""
-    rounds: list[Round] = []
-    finished: Finished | None = None
-    try:
-        for step in _steps(messages):
-            if isinstance(step, Round):
-                rounds.append(step)
-            else:
-                finished = step
-    except OutriderError as error:
-        return Answer(admitted, tuple(rounds), None, error)
-    return Answer(admitted, tuple(rounds), finished)
+    told, error = _steps(messages)
+    rounds = tuple(step for step in told if isinstance(step, Round))
+    finished = next((step for step in told if isinstance(step, Finished)), None)
+    return Answer(admitted, rounds, finished, error)
 
 
-def _steps(messages: Iterable[Message]) -> Iterator[Step]:
-    """Yield the steps of an answer that is complete, so that none has to be waited for."""
+def _steps(messages: Iterable[Message]) -> tuple[list[Step], OutriderError | None]:
+    """Return the steps of an answer that is complete, so that none has to be waited for."""
+    told: list[Step] = []
 
     async def each() -> AsyncIterator[Message]:
         for message in messages:
             yield message
 
-    told = steps(each())
-    while True:
+    async def read() -> OutriderError | None:
         try:
-            told.__anext__().send(None)
-        except StopIteration as step:
-            yield step.value
-        except StopAsyncIteration:
-            return
+            async for step in steps(each()):
+                told.append(step)  # noqa: PERF401 - what came before a failure counts
+        except OutriderError as error:
+            return error
+        return None
+
+    try:
+        read().send(None)
+    except StopIteration as end:
+        return told, end.value
+    raise AssertionError("nothing of a complete answer is waited for")
 
 
 def _scored(logprobs: Sequence[float], alternatives: Sequence[Alternatives]) -> Iterator[Scored]:

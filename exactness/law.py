@@ -6,7 +6,6 @@ has no part in it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +29,10 @@ Law = dict[Tokens, float]
 
 NEGLIGIBLE = 1e-9
 """Tokens less likely than this are left out: no sample here is large enough to see one."""
+
+
+MOST_OUTPUTS = 4096
+"""Each takes a row of the target to look at."""
 
 
 @contextmanager
@@ -118,13 +121,15 @@ def law_of(target: Target, sampling: SamplingInput, length: int, vocabulary: Tok
     Where XTC is on, its coins fall independently of all draws: the law is the mean of those under
     each way that they can fall.
     """
-    law: Counter[Tokens] = Counter()
+    law: Law = {}
     for acts, weight in _falls(sampling, length):
         coins = _Coins(acts=acts)
         begin = Reading.begin(target, replace(sampling, coins=coins))
         for output, probability in _walk(begin, sampling, length, vocabulary):
-            law[output] += weight * probability
-    return dict(law)
+            law[output] = law.get(output, 0.0) + weight * probability
+            if len(law) > MOST_OUTPUTS:
+                raise ValueError(f"there are more than {MOST_OUTPUTS} outputs to look at")
+    return law
 
 
 def _falls(sampling: SamplingInput, length: int) -> Iterator[tuple[tuple[bool, ...], float]]:

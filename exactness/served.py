@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from exactness.answer import Answer, read_answer
 from exactness.subject import Subject
@@ -61,10 +60,10 @@ class Served:
         target = self._model.target
         self._admission = Admission(_UNBOUNDED, target.limits.max_slots, lambda: None)
         table = RequestTable(target, self._model.scheduler, self._now)
-        hand_over = HandOver(_ImmediateLoop(), lambda _: None)
+        hand_over = HandOver(_closed_loop(), lambda _: None)
         self._engine = Engine(self._model, table, self._admission, hand_over, self._now)
 
-    def answers(self, asked: Sequence[Generation], crowd: Crowd = Crowd()) -> list[Answer]:  # noqa: B008 - it is immutable
+    def answers(self, asked: Sequence[Generation], crowd: Crowd = Crowd()) -> list[Answer]:
         """Serve requests, in their order, and return what each was answered."""
         waiting = deque(enumerate(asked))
         live: list[_Asked] = []
@@ -122,13 +121,11 @@ def prepared_request(
     return request, prepare_request(model, request, fixed_width=FIXED_WIDTH)
 
 
-class _ImmediateLoop(asyncio.AbstractEventLoop):
-    """An event loop that makes every call at once."""
-
-    def call_soon_threadsafe(
-        self, callback: Callable[..., object], *arguments: Any, **_: Any
-    ) -> Any:
-        callback(*arguments)
+def _closed_loop() -> asyncio.AbstractEventLoop:
+    """Return a loop on which nobody waits to be told anything."""
+    loop = asyncio.new_event_loop()
+    loop.close()
+    return loop
 
 
 def _drained(outbox: Outbox) -> Iterator[Message]:

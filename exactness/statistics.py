@@ -18,7 +18,7 @@ _STEPS = 10_000
 _PRECISION = 1e-15
 
 
-def chi_square_p(counts: Mapping[Cell, int], law: Mapping[Cell, float]) -> float:
+def chi_square_p(counts: Mapping[Cell, float], law: Mapping[Cell, float]) -> float:
     """Return how likely counts at least this far from the law are, were they drawn from it.
 
     Zero if anything was counted to which the law gives no probability.
