@@ -98,7 +98,8 @@ def test_generate_constrains_the_answer(server, tmp_path, flags):
     schema.write_text('{"type": "object", "maxProperties": 0}')
     given = [str(schema) if flag == "schema.json" else flag for flag in flags]
 
-    ended = outrider("generate", "Hello", "--max-tokens", "40", *given, "--target", server.address)
+    asked = ("generate", "--raw", "Hello", "--max-tokens", "40", "--target", server.address)
+    ended = outrider(*asked, *given)
 
     assert ("", {}) == (ended.stderr, json.loads(ended.stdout))
 
