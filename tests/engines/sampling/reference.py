@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 Probabilities = dict[int, float]
 
@@ -24,6 +24,7 @@ class Settings:
     """What a request may ask of a row; the defaults change nothing.
 
     `xtc` is the threshold where the coin fell so that it acts. `mirostat` is version and mu.
+    `vocabulary` counts all ids, forbidden ones included; zero counts those of the row.
     """
 
     temperature: float = 1.0
@@ -42,6 +43,7 @@ class Settings:
     mirostat: tuple[int, float] | None = None
     temperature_last: bool = False
     forbidden: frozenset[int] = frozenset()
+    vocabulary: int = 0
 
 
 class AmbiguousError(Exception):
@@ -55,7 +57,7 @@ def processed(
     scores = dict(enumerate(adjusted(logits, settings, prompt, generated)))
     for token in settings.forbidden:
         scores.pop(token, None)
-    return drawn_from(scores, settings)
+    return drawn_from(scores, replace(settings, vocabulary=len(logits)))
 
 
 def adjusted(
@@ -231,7 +233,8 @@ def _mirostat(kept: Probabilities, settings: Settings) -> Probabilities:
     version, mu = settings.mirostat
     order = ranked(kept)
     if version == 1:
-        return top_k(kept, zipf_count([kept[token] for token in order], mu, len(kept)))
+        vocabulary = settings.vocabulary or len(kept)
+        return top_k(kept, zipf_count([kept[token] for token in order], mu, vocabulary))
     if any(_is_near(weight, 2.0**-mu) for weight in kept.values()):
         raise AmbiguousError
     calm = {token: weight for token, weight in kept.items() if weight >= 2.0**-mu}
