@@ -70,7 +70,9 @@ def permitted(row: Weights, rules: Rules, position: int) -> Weights:
     Raises:
         NothingAllowed: that is nothing; it names the fields that are to blame.
     """
-    kept = {token: logit for token, logit in row.items() if permit(token, rules)}
+    kept = row
+    for permits in rules.values():
+        kept = {token: logit for token, logit in kept.items() if permits(token)}
     if not kept:
         raise NothingAllowed(position, _culprits(row, rules))
     return kept

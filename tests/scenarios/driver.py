@@ -14,7 +14,7 @@ from service.generation.cancellation import CancellationToken
 from service.generation.config import ResolvedGenerationConfig
 from service.generation.randomness import randomness_from_seed
 from service.generation.sequence import GenerationSequence
-from service.speculation.contract import Proposer, SamplingInput, Tokens
+from service.speculation.contract import Constraint, Proposer, SamplingInput, Tokens
 from service.speculation.lane import LaneRequest, TerminalRequest
 from service.speculation.observer import LifecycleStage
 from service.speculation.options import SchedulerOptions, SpeculativeConfig
@@ -62,6 +62,7 @@ class Plan:
     is_fixed: bool = False
     lookahead: bool = True
     config: ResolvedGenerationConfig = GREEDY
+    constraint: Constraint | None = None
     seed: int = 0
     cancel: CancelWhen = NEVER
 
@@ -170,22 +171,29 @@ class TableDriver:
 
     def _request(self, play: Play) -> LaneRequest:
         plan, temperature = play.plan, play.plan.config.temperature
+        randomness = randomness_from_seed(plan.seed, temperature)
+        sampling = SamplingInput(
+            config=plan.config,
+            prompt=plan.prompt,
+            vocabulary_size=self.target.limits.vocabulary_size,
+            end_token_ids=EOS,
+            coins=randomness.coins,
+            constraint=plan.constraint,
+        )
         return LaneRequest(
             slot=play.slot,
             prompt=plan.prompt,
             config=SpeculativeConfig(
                 plan.max_tokens, plan.width, temperature, EOS, fixed_width=plan.is_fixed
             ),
-            sampler=self.target.sampler(
-                SamplingInput(plan.config, plan.prompt, self.target.limits.vocabulary_size)
-            ),
+            sampler=self.target.sampler(sampling),
             sequence=GenerationSequence(
                 plan.max_tokens, EOS, self.target.limits.max_context - len(plan.prompt)
             ),
             text=TokensOnly(),
             publisher=CallbackPublisher(play.deliver),
             cancellation=play.cancellation,
-            randomness=randomness_from_seed(plan.seed, temperature),
+            randomness=randomness,
             proposer=plan.proposer,
             observer=play.observe,
             lookahead=plan.lookahead,
