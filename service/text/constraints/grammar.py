@@ -13,6 +13,9 @@ from service.text.constraints.deep_stack import DeepStacks
 from service.text.constraints.limits import Limits
 from service.text.tokenizer import Tokenizer
 
+# The one error of a mask that is no failure: no token may follow.
+_DEAD_END = "NoExtensionBias"
+
 
 class GrammarError(Exception):
     """A grammar does not compile; the text is the compiler's, about the client's own words."""
@@ -80,11 +83,10 @@ class Compilation:
 
 def bits_of(matcher: LLMatcher) -> bytes | None:
     """Return which tokens may follow; None where that cannot be computed within the limits."""
-    try:
-        return matcher.compute_bitmask()
-    # The library raises plain errors, whose text is a dump of the output.
-    except Exception:  # noqa: BLE001 - there is no narrower class
-        return None
+    bits = matcher.compute_bitmask()
+    # What cannot be computed is given as a mask of the end alone, and so is a dead end.
+    failed = matcher.is_error() and not matcher.get_error().startswith(_DEAD_END)
+    return None if failed else bits
 
 
 @dataclass(slots=True)

@@ -170,8 +170,7 @@ class GrammarState:
         bounds = self._course.bounds
         with self._course.lock:
             if self._mask is not None:
-                place = token // 8
-                return 0 <= place < len(self._mask) and bool(self._mask[place] >> token % 8 & 1)
+                return _has(self._mask, token)
             if token in bounds.reserved:
                 return token in bounds.ends and self._matcher.is_accepting()
             return 0 <= token < bounds.size and self._matcher.validate_tokens([token]) == 1
@@ -229,17 +228,30 @@ class GrammarState:
         bounds = self._course.bounds
         if token in bounds.reserved or not 0 <= token < bounds.size:
             return Closed(bounds)
-        matcher = self._matcher.deep_copy()
-        follows = _consumes(matcher, token)
-        if matcher.is_error() and self._restarted():
-            matcher = self._matcher.deep_copy()
-            follows = _consumes(matcher, token)
-        return self._then(matcher, token) if follows else Closed(bounds, matcher.is_error())
+        fork = self._fork(token)
+        if fork is None and not self._should_follow(token):
+            return Closed(bounds, failed=self._mask is None)
+        fork = fork or self._fork(token)
+        if fork is None and self._restarted():
+            fork = self._fork(token)
+        return fork or Closed(bounds, failed=True)
 
-    def _then(self, matcher: LLMatcher, token: int) -> GrammarState:
+    def _fork(self, token: int) -> GrammarState | None:
+        matcher = self._matcher.deep_copy()
+        if not _consumes(matcher, token):
+            return None
         state = GrammarState(self._course, matcher, (self._path, token))
         state._grammar = self._grammar
         return state
+
+    def _should_follow(self, token: int) -> bool:
+        """Whether a token was refused for want of room in the automaton only.
+
+        The refusal does not say so; the mask does.
+        """
+        if self._mask is None:
+            self._compute()
+        return self._mask is not None and _has(self._mask, token)
 
     def _restarted(self) -> bool:
         """Follow the output again in an own automaton, where the shared one is full."""
@@ -259,6 +271,11 @@ State = GrammarState | Closed
 
 def _consumes(matcher: LLMatcher, token: int) -> bool:
     return matcher.try_consume_tokens([token]) == 1
+
+
+def _has(mask: bytes, token: int) -> bool:
+    place = token // 8
+    return 0 <= place < len(mask) and bool(mask[place] >> token % 8 & 1)
 
 
 def _tokens(path: Path) -> Iterator[int]:
