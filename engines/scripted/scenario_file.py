@@ -44,6 +44,19 @@ STAGES = (
 STATUSES = ("completed", "cancelled", "failed")
 MODES = ("synchronous", "asynchronous")
 LAWS = ("hash", "echo")
+_SETTINGS: dict[str, type[int | float]] = {
+    "temperature": float,
+    "top_k": int,
+    "top_p": float,
+    "min_p": float,
+    "top_a": float,
+    "typical_p": float,
+    "repetition_penalty": float,
+    "repeat_last_n": int,
+    "frequency_penalty": float,
+    "presence_penalty": float,
+    "min_new_tokens": int,
+}
 _BY_THE_PLAYER = {Operation.OPEN, Operation.CLOSE}
 OPERATIONS = tuple(where.value for where in Operation if where not in _BY_THE_PLAYER)
 CANCELLATIONS = tuple(mode.value for mode in CompletionCancellation)
@@ -156,15 +169,8 @@ def _arrival(table: TomlTable) -> AfterSteps | AtTime:
 
 
 def _config(table: TomlTable) -> ResolvedGenerationConfig:
-    overrides = GenerationOverrides(
-        temperature=table.optional("temperature", float),
-        top_k=table.optional("top_k", int),
-        top_p=table.optional("top_p", float),
-        min_p=table.optional("min_p", float),
-        repetition_penalty=table.optional("repetition_penalty", float),
-        frequency_penalty=table.optional("frequency_penalty", float),
-        presence_penalty=table.optional("presence_penalty", float),
-    )
+    values = {name: table.optional(name, kind) for name, kind in _SETTINGS.items()}
+    overrides = GenerationOverrides(**values)  # type: ignore[arg-type]  # as the table says
     try:
         return resolve_generation_config(GenerationOverrides(do_sample=False), overrides)
     except SettingError as error:

@@ -85,6 +85,26 @@ def load(tmp_path, text: str):
     return load_scenario(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("top_p", 0.5),
+        ("min_p", 0.1),
+        ("top_a", 0.3),
+        ("typical_p", 0.9),
+        ("repetition_penalty", 1.5),
+        ("repeat_last_n", -1),
+        ("frequency_penalty", 0.5),
+        ("presence_penalty", -0.5),
+        ("min_new_tokens", 3),
+    ],
+)
+def test_setting_of_a_request_is_read(tmp_path, name, value) -> None:
+    (request,) = load(tmp_path, SMALL + f"temperature = 1.0\n{name} = {value}").requests
+
+    assert value == getattr(request.config, name)
+
+
 def test_file_with_everything_is_read_whole(tmp_path) -> None:
     scenario = load(tmp_path, FULL)
 
