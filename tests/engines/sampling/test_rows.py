@@ -1,5 +1,8 @@
 """The rows of a pass: whose they are, and at which history each is processed."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,10 +11,14 @@ from engines.sampling.penalties import Penalties
 from engines.sampling.row_sampler import RowSampler
 from engines.sampling.rows import LaneSpan, process, rows_of
 from engines.scripted.sampling import ScriptedSampler
-from service.errors import InvalidLogits
+from service.errors import InvalidLogits, NothingAllowed
 from service.generation.config import GenerationOverrides, resolve_generation_config
-from service.speculation.contract import History
+from service.speculation.contract import History, SamplingInput
+from tests.contract.constraints import Stripes
+from tests.contract.lanes import SAMPLED as SAMPLED_CONFIG
+from tests.engines.sampling.watched import Watched
 
+GREEDY_CONFIG = replace(SAMPLED_CONFIG, do_sample=False, temperature=0.0)
 GREEDY = RowSampler()
 SAMPLED = RowSampler(temperature=1.0)
 FREQUENCY = RowSampler(adjustments=(Penalties(frequency=1.0, last_n=-1),))
@@ -97,3 +104,64 @@ def test_sampler_of_another_engine_is_refused() -> None:
 
     with pytest.raises(TypeError, match="ScriptedSampler"):
         process(logits([0, 1])[0], ScriptedSampler(config), HISTORY)
+
+
+CONSTRAINED = SamplingInput(SAMPLED_CONFIG, (), 12, constraint=Stripes())
+
+
+def test_constrained_block_is_processed_as_plain_steps_would_be() -> None:
+    """B31: each row is masked at its own history, the last behind a token that broke the rule."""
+    lane = RowSampler.from_input(CONSTRAINED).advance(OneHot(2), 2)
+    block = (3, 6, 8, 8)
+    values = np.random.default_rng(2).normal(0, 2, (5, 12)).astype(np.float32)
+    (rows,) = rows_of([LaneSpan(0, lane, History((), (2,)), block)], values)
+
+    state, sampler = Stripes().after(2), lane
+    for row, token in enumerate(block[:3]):
+        probabilities = rows.distribution(row, sampler)
+        assert state.permitted() & set(range(12)) == {
+            t for t in range(12) if probabilities.probability(t)
+        }
+        state, sampler = state.after(token), sampler.advance(probabilities, token)
+
+    assert not lane.may_follow((2, 3, 6), 8)
+    with pytest.raises(NothingAllowed, match="position 4"):
+        rows.distribution(3, sampler)
+
+
+def test_row_is_processed_once_for_its_distribution_and_its_logprob() -> None:
+    """Both are asked for at one state; at another the row is another."""
+    watched = Watched(Stripes())
+    sampler = RowSampler.from_input(replace(CONSTRAINED, constraint=watched))
+    (rows,) = rows_of([LaneSpan(0, sampler, History((), ()))], np.zeros((1, 12), np.float32))
+
+    distribution = rows.distribution(0, sampler)
+    rows.logprob(0, sampler, distribution.sample(0.3), 2)
+    assert [()] == watched.log.masks
+
+    rows.distribution(0, RowSampler.from_input(replace(CONSTRAINED, constraint=watched)))
+    assert [(), ()] == watched.log.masks
+
+
+@pytest.mark.parametrize("config", [GREEDY_CONFIG, SAMPLED_CONFIG])
+def test_padding_is_no_part_of_any_row(config) -> None:
+    """B10: nor of the model's own distribution."""
+    sampler = RowSampler.from_input(SamplingInput(config, (), 2))
+    (rows,) = rows_of([LaneSpan(0, sampler, HISTORY)], logits([0.0, 1.0, 90.0]))
+
+    assert 1 == rows.distribution(0, sampler).sample(None)
+    assert 0.0 == rows.distribution(0, sampler).probability(2)
+    total = sum(math.exp(rows.raw_logprob(0, token, 0).logprob) for token in range(2))
+    assert 1.0 == pytest.approx(total)
+
+
+def test_prompt_rows_come_before_the_row_after_the_prompt() -> None:
+    sampler = RowSampler.from_input(SamplingInput(SAMPLED_CONFIG, (), 2))
+    span = LaneSpan(1, sampler, History((0, 1, 0), ()), prompt_rows=2)
+    (rows,) = rows_of([span], logits([9, 9], [0, 1], [2, 0], [0, 3]))
+
+    best = [rows.raw_logprob(row, 0, 2).alternatives[0][0] for row in range(3)]
+
+    assert 3 == span.rows
+    assert [1, 0, 1] == best
+    assert 1 == rows.distribution(2, sampler).sample(None)

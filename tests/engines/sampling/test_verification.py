@@ -6,19 +6,26 @@ thousand, on fixed seeds.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
 import pytest
 
+from engines.sampling.dry import Dry
+from engines.sampling.following import Following
 from engines.sampling.kept import Kept
+from engines.sampling.mirostat import Mirostat
 from engines.sampling.one_hot import OneHot
+from engines.sampling.permission import Permission
 from engines.sampling.row_sampler import RowSampler
 from engines.sampling.rows import LaneSpan, rows_of
 from engines.sampling.truncation import Truncation
-from service.generation.randomness import randomness_from_seed
+from engines.sampling.xtc import Xtc
+from service.generation.randomness import AddressedRandomness, randomness_from_seed
 from service.speculation.contract import History, Proposal
 from service.speculation.policy import Accept, choose, judge
+from tests.contract.constraints import Outputs
 
 # By degrees of freedom, at a significance of 1e-4.
 CRITICAL = {1: 15.14, 2: 18.42, 3: 21.11, 4: 23.51, 5: 25.74, 6: 27.86, 7: 29.88, 8: 31.83}
@@ -90,12 +97,19 @@ def test_token_that_only_the_draft_allows_is_never_chosen() -> None:
 
 TARGET_LOGITS = np.random.default_rng(11).normal(0, 1.5, (4, 3)).astype(np.float32)
 DRAFT_LOGITS = np.random.default_rng(12).normal(0, 1.5, (4, 3)).astype(np.float32)
+ENDLESS = Outputs(tuple(itertools.product(range(3), range(2), (1, 2), range(3), range(3))), 9)
 SAMPLERS = {
     "whole": RowSampler(1.0),
     "hot": RowSampler(1.7),
     "top-k": RowSampler(1.0, truncation=Truncation(top_k=2)),
     "top-p": RowSampler(0.9, truncation=Truncation(top_p=0.8)),
     "min-p": RowSampler(1.0, truncation=Truncation(min_p=0.2)),
+    "typical-p": RowSampler(1.0, truncation=Truncation(typical_p=0.7)),
+    "hot at last": RowSampler(2.0, truncation=Truncation(top_p=0.8), temperature_last=True),
+    "mirostat": RowSampler(1.0, truncation=Mirostat(2, 0.5, 1.0, 1.5)),
+    "xtc": RowSampler(1.0, xtc=Xtc(0.5, 0.2, AddressedRandomness(b"verification"))),
+    "dry": RowSampler(1.0, (Dry(1.0, 2.0, 1, -1),)),
+    "constrained": RowSampler(1.0, permission=Permission(3, following=Following(ENDLESS))),
 }
 
 
@@ -119,29 +133,36 @@ def two_tokens(sampler: RowSampler, seed: int) -> tuple[int, int]:
         values = np.stack([row_after(TARGET_LOGITS, output + tokens[:row]) for row in range(3)])
         (rows,) = rows_of([LaneSpan(0, sampler, History((), output), tokens)], values)
         for row, proposal in enumerate(block):
-            decision, stream = judge(rows.distribution(row, sampler), proposal, stream)
+            target = rows.distribution(row, sampler)
+            decision, stream = judge(target, proposal, stream)
             accepted = isinstance(decision, Accept)
-            output = (*output, proposal.token if accepted else decision.replacement)
+            token = proposal.token if accepted else decision.replacement
+            output, sampler = (*output, token), sampler.advance(target, token)
             if not accepted:
                 break
         else:
-            bonus, stream = choose(rows.distribution(2, sampler), stream)
-            output = (*output, bonus)
+            target = rows.distribution(2, sampler)
+            bonus, stream = choose(target, stream)
+            output, sampler = (*output, bonus), sampler.advance(target, bonus)
     return output[0], output[1]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS.values(), ids=SAMPLERS.keys())
 def test_two_tokens_follow_the_target(sampler) -> None:
-    """B02: both positions jointly, under each truncation, applied to target and draft alike."""
-    pairs = 3000
+    """B02: both positions jointly, under each setting, applied to target and draft alike."""
+    pairs = 2000
     counts = Counter(
         3 * first + second for first, second in (two_tokens(sampler, s) for s in range(pairs))
     )
 
     expected = []
+    head = sampler.distribution(row_after(TARGET_LOGITS, ()), History((), ()))
     for first in range(3):
-        head = sampler.distribution(row_after(TARGET_LOGITS, ()), History((), ()))
-        tail = sampler.distribution(row_after(TARGET_LOGITS, (first,)), History((), (first,)))
+        if not head.probability(first):
+            expected += [0.0] * 3
+            continue
+        after = sampler.advance(head, first)
+        tail = after.distribution(row_after(TARGET_LOGITS, (first,)), History((), (first,)))
         expected += [head.probability(first) * tail.probability(t) for t in range(3)]
     assert {pair for pair in counts if expected[pair] == 0.0} == set()
     freedom = sum(probability > 0.0 for probability in expected) - 1
