@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from outrider.v1 import generation_pb2, settings_pb2
+from outrider.v1 import chat_pb2, generation_pb2, settings_pb2
 from outrider.v1.generation_service_pb2 import CompleteResponse
 from service.rpc.answers import steps
 from service.rpc.messages import admitted_message
@@ -62,6 +62,20 @@ def asked(
         message.text = prompt
     else:
         message.token_ids.ids.extend(prompt)
+    return message
+
+
+def told(
+    text: str,
+    dialect: str,
+    proposer: str | int | None = None,
+    width: int | None = None,
+    **settings: object,
+) -> generation_pb2.Generation:
+    """Return the request of a conversation of one turn, whose reply is read in a dialect."""
+    message = asked("", proposer, width, **settings)
+    turn = chat_pb2.ChatMessage(role="user", content=text)
+    message.chat.CopyFrom(chat_pb2.Chat(messages=[turn], dialect=dialect))
     return message
 
 

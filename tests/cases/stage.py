@@ -6,7 +6,7 @@ import json
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from engines.proposers.draft_model.proposer import DraftCosts, DraftModel, Draft
 from engines.proposers.prompt_lookup.proposer import PromptLookup
 from engines.scripted.clock import ManualClock
 from engines.scripted.device import Device
-from engines.scripted.law import Law, Logits
+from engines.scripted.law import HashLaw, Law, Logits
 from engines.scripted.model import ScriptedSettings, draft_rule, scripted_proposer
 from engines.scripted.rules import DraftRule
 from engines.scripted.target import ScriptedTarget
@@ -40,7 +40,6 @@ from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.runtime.text import ModelText
 from service.speculation.contract import Tokens
 from service.speculation.cost import CostCurve
-from service.speculation.observer import LifecycleObserver, ignore_lifecycle
 from service.text.chat import ChatTemplate
 from service.text.tokenizer import Tokenizer, parse_tokenizer
 
@@ -65,6 +64,25 @@ class FixedLaw:
 def fixed(**probabilities: float) -> FixedLaw:
     """Return a law over letters."""
     return FixedLaw(tuple(sorted((ord(letter), p) for letter, p in probabilities.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyLaw:
+    """Says the same in the reply to a conversation, then ends; off its script, another law rules.
+
+    `opened` is how many tokens the template writes behind the one that opens the reply.
+    """
+
+    output: Tokens
+    opened: int = 0
+    otherwise: Law = field(default_factory=HashLaw)
+
+    def logits(self, history: Sequence[int]) -> Logits:
+        turn = tuple(history)
+        reply = turn[turn.index(Special.REPLY) + 1 + self.opened :]
+        script = (*self.output, EOS)
+        follows = len(reply) < len(script) and script[: len(reply)] == reply
+        return ((script[len(reply)], 0.0),) if follows else self.otherwise.logits(history)
 
 
 def distinct(words: Sequence[str]) -> tuple[str, ...]:
@@ -101,18 +119,21 @@ def staged(
     words: Sequence[str] = (),
     drafts: Mapping[str, DraftRule] | None = None,
     max_context: int = 1024,
-    observer: LifecycleObserver = ignore_lifecycle,
+    opening: str = "",
 ) -> LoadedModel:
-    """Return a scripted model; "lookup" is prompt lookup, the other proposers draft by a rule."""
+    """Return a scripted model; "lookup" is prompt lookup, the other proposers draft by a rule.
+
+    Its chat template ends with `opening`.
+    """
     settings = ScriptedSettings(law=law, max_context=max_context)
     limits = replace(settings.limits(), vocabulary_size=VOCABULARY_SIZE + len(distinct(words)))
     rules = drafts or {name: draft_rule(name, law) for name in DRAFTS}
     lookup = LoadedProposer("lookup", SpeculationMode.PROMPT_LOOKUP, PromptLookup(CHEAP_ROWS))
-    template = ChatTemplate(CHAT_TEMPLATE, path="staged", bos_token=Special.BOS.text)
+    template = ChatTemplate(CHAT_TEMPLATE + opening, path="staged", bos_token=Special.BOS.text)
     return LoadedModel(
         name="staged",
         target=ScriptedTarget(law, limits, Device(ManualClock(), is_synchronous=True)),
-        text=ModelText("staged", tokenizer_with(words), template),
+        text=ModelText("staged", tokenizer_with(words), template, eos_token_ids=frozenset({EOS})),
         eos_token_ids=frozenset({EOS}),
         proposers=(
             *(
@@ -122,7 +143,6 @@ def staged(
             lookup,
         ),
         defaults=GenerationOverrides(do_sample=False),
-        observer=observer,
     )
 
 
