@@ -1,6 +1,8 @@
 """What an answer holds beside its text: log-probabilities, reasoning, tool calls, constraints."""
 
-from collections.abc import Sequence
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
 
 import grpc
 import pytest
@@ -10,6 +12,7 @@ from engines.scripted.law import ScriptLaw
 from engines.scripted.model import ScriptedSettings
 from engines.scripted.vocabulary import Special
 from outrider.v1 import chat_pb2, generation_pb2, settings_pb2
+from outrider.v1.generation_service_pb2 import StreamGenerateRequest, StreamGenerateResponse
 from service.runtime.models import LoadedModel
 from tests.service.rpc.harness import complete, generation, loaded, served, stream
 
@@ -112,3 +115,115 @@ async def test_reasoning_is_told_apart_and_counted(proposer: str):
         < usage.completion_tokens
         == len("<think>\nhm\n</think>\n\nso") + len("E")
     )
+
+
+SCHEMA = '{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'
+WEATHER = chat_pb2.Tool(name="weather", parameters_json_schema=SCHEMA)
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Prague"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("proposer", ["right", "wrong", "mostly-right"])
+@pytest.mark.parametrize("width", [1, 4, 15])
+async def test_tool_call_is_told_once_and_whole(proposer: str, width: int):
+    """Case B37: however its tokens are cut into rounds. The engine repeats what it is told."""
+    message = chat(f"Let me see. {CALL}", tools=[WEATHER], parallel_tool_calls=False)
+    message.speculation.proposer = proposer
+    message.speculation.num_speculative_tokens = width
+    async with served(loaded(ScriptedSettings(max_context=1024))) as server:
+        answer = await complete(server, message)
+        steps = await stream(server, message)
+    (call,) = answer.tool_calls
+    assert ("weather", {"city": "Prague"}) == (call.name, json.loads(call.arguments_json))
+    assert "You wrote: Let me see." == answer.text.strip()
+    events = [event for step in steps for event in (*step.round.events, *step.finished.events)]
+    kinds = [event.WhichOneof("event") for event in events]
+    assert (1, 1) == (kinds.count("tool_call_start"), kinds.count("tool_call_end"))
+    fragments = (e.tool_arguments_delta.json_fragment for e in events)
+    assert call.arguments_json == "".join(fragments)
+
+
+async def test_result_of_a_call_is_a_turn():
+    """The whole way of a tool: offered, called, answered, and told about."""
+    call = chat_pb2.ToolCall(id="c", name="weather", arguments_json='{"city": "Prague"}')
+    turns = [
+        chat_pb2.ChatMessage(role="user", content="hi"),
+        chat_pb2.ChatMessage(role="assistant", tool_calls=[call]),
+        chat_pb2.ChatMessage(role="tool", tool_call_id="c", content="12 degrees"),
+    ]
+    message = generation_pb2.Generation(chat=chat_pb2.Chat(messages=turns, tools=[WEATHER]))
+    message.settings.max_new_tokens = 4
+    async with served(says("so")) as server:
+        answer = await complete(server, message)
+    assert 4 == answer.finished.usage.completion_tokens
+
+
+Constraint = settings_pb2.Constraint
+CHOICE = Constraint(choice=Constraint.Choice(texts=["hill", "wind"]))
+
+
+@pytest.mark.parametrize("constraint", [CHOICE, Constraint(regex="(ab){3}")])
+@pytest.mark.parametrize("proposer", ["right", "wrong", "mostly-right", "own-law"])
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+async def test_constrained_output_matches_and_ends_by_itself(
+    constraint: Constraint, proposer: str, temperature: float
+):
+    """And is the one of plain decoding where nothing is drawn."""
+    message = generation(constraint=constraint, temperature=temperature, seed=3)
+    message.speculation.proposer = proposer
+    plain = generation(constraint=constraint, temperature=temperature, seed=3)
+    plain.speculation.mode = NONE
+    async with served() as server:
+        answer, expected = await complete(server, message), await complete(server, plain)
+    assert answer.text in {"hill", "wind", "ababab"}
+    assert generation_pb2.FINISH_REASON_GRAMMAR_COMPLETE == answer.finished.reason
+    assert constraint == answer.admitted.settings.constraint
+    assert temperature or expected.text == answer.text
+
+
+MALFORMED = (
+    (Constraint(regex="[a-z"), "regex"),
+    (Constraint(regex="(?=a)b"), "regex"),
+    (Constraint(lark='start: "test'), "lark"),
+    (Constraint(json_schema='{"type": "objekt"}'), "json_schema"),
+    (Constraint(json_schema="{"), "json_schema"),
+)
+
+
+@pytest.mark.parametrize(("constraint", "language"), MALFORMED)
+async def test_malformed_constraint_is_refused_while_others_go_on(
+    constraint: Constraint, language: str
+):
+    """Case B33: by the parser's words, before any token."""
+    async with served() as server:
+        control = asyncio.create_task(complete(server, generation(max_new_tokens=60)))
+        with pytest.raises(aio.AioRpcError) as caught:
+            await complete(server, generation(constraint=constraint))
+        assert 60 == len((await control).tokens.token_ids)
+    assert grpc.StatusCode.INVALID_ARGUMENT == caught.value.code()
+    assert caught.value.details().startswith(f"generation.settings.constraint.{language}: ")
+
+
+async def test_output_without_a_token_left_fails_after_what_was_sent():
+    """What was delivered stays, and the next request is served."""
+    never = [ord("b"), 257]
+    message = generation(constraint=Constraint(regex="ab"), banned_token_ids=never)
+    async with served() as server:
+        call = server.generation.StreamGenerate(StreamGenerateRequest(generation=message))
+        received, failure = await until_failure(call)
+        after = await complete(server, generation(max_new_tokens=1))
+    assert [ord("a")] == [token for step in received for token in step.round.tokens.token_ids]
+    for field in ("settings.constraint", "settings.banned_token_ids"):
+        assert field in failure.details()
+    assert 1 == len(after.tokens.token_ids)
+
+
+async def until_failure(
+    call: AsyncIterator[StreamGenerateResponse],
+) -> tuple[list[StreamGenerateResponse], aio.AioRpcError]:
+    received = []
+    try:
+        async for step in call:
+            received.append(step)  # noqa: PERF401 - what came before the failure counts
+    except aio.AioRpcError as failure:
+        return received, failure
+    raise AssertionError("the call did not fail")
