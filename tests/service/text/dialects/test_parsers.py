@@ -12,9 +12,12 @@ from tests.service.text.dialects.readings import (
     OFFERED,
     PARSERS,
     Case,
+    Mark,
+    called,
     chunked_pieces,
     chunks,
     read,
+    said,
 )
 
 all_cases = pytest.mark.parametrize(
@@ -93,6 +96,14 @@ def test_text_is_not_held_beyond_what_may_become_a_marker(dialect):
 
     assert [TextDelta("Plain"), TextDelta(" words")] == events[:2]
     assert "Plain words <b" == "".join(e.text for e in (*events, *parser.finish()))
+
+
+@pytest.mark.parametrize("letters", ["<", "<tool_call", "\n<tool"])
+def test_marker_that_is_a_token_does_not_complete_the_letters_before_it(letters):
+    call = '{"name":"weather","arguments":{}}</tool_call>'
+    events = read(PARSERS["hermes"][0](OFFERED), [f"a{letters}", Mark("<tool_call>"), call])
+
+    assert said(f"a{letters}") + called("{}") == events
 
 
 def test_white_space_is_that_of_json():

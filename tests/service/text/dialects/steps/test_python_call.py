@@ -57,9 +57,9 @@ def test_any_string_is_itself(value):
     assert {"a": value} == json.loads(json_object(f'a="{written}"'))
 
 
-@pytest.mark.parametrize("size", range(1, 24))
+@pytest.mark.parametrize("size", range(1, 36))
 def test_arguments_end_at_the_bracket_outside_strings(size):
-    text, step = """a="(')\\")", b='")'); rest""", PythonArguments("after")
+    text, step = r"""a="(')\")", b='")\\', c="\\\")"); rest""", PythonArguments("after")
     for start in range(0, len(text), size):
         progress = step.read(text[start : start + size])
         if isinstance(progress.then, Next):
@@ -68,7 +68,7 @@ def test_arguments_end_at_the_bracket_outside_strings(size):
     rest = progress.then.rest + text[start + size :]
 
     assert "; rest" == rest
-    assert (Arguments(r"""{"a":"(')\")","b":"\")"}"""), Complete()) == progress.found
+    assert (Arguments(r"""{"a":"(')\")","b":"\")\\","c":"\\\")"}"""), Complete()) == progress.found
 
 
 def test_arguments_that_are_no_literals_break():
