@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import replace
 
 import pytest
 
 from engines.onnx.decoder import Decoder
 from engines.onnx.target import OnnxTarget
+from engines.sampling.one_hot import OneHot
 from engines.sampling.row_sampler import RowSampler
-from service.errors import EngineError
+from service.errors import EngineError, NothingAllowed
 from service.speculation.completion import CompletionCancellation
-from service.speculation.contract import ComponentTimings, History, PrefillInput, VerificationInput
+from service.speculation.contract import (
+    ComponentTimings,
+    History,
+    PrefillInput,
+    SamplingInput,
+    VerificationInput,
+)
+from tests.contract.constraints import Outputs, Stripes
+from tests.contract.lanes import SAMPLED
+from tests.engines.sampling.watched import Watched
 
+GREEDY_CONFIG = replace(SAMPLED, do_sample=False, temperature=0.0)
 GREEDY = RowSampler()
 WARM = RowSampler(temperature=1.0)
 PROMPT = (5, 6, 7)
@@ -126,3 +139,69 @@ def test_buffers_of_refused_passes_are_not_lost(target, monkeypatch) -> None:
     target.submit([verification(target, slot, (1,))]).output.release()
 
     assert 1 == len({id(buffer) for buffer in taken})
+
+
+def test_masks_of_a_pass_are_asked_for_before_it_is_computed(target, monkeypatch) -> None:
+    """Those of all rows that can be reached, so that they are computed beside the engine."""
+    watched = Watched(Outputs(((1, 2, 3), (1, 4)), 9))
+    sampler = target.sampler(SamplingInput(GREEDY_CONFIG, PROMPT, 265, constraint=watched))
+    forward, known = target.decoder.forward, []
+
+    def computed(*arguments):
+        known.append(list(watched.log.prefetches))
+        return forward(*arguments)
+
+    monkeypatch.setattr(target.decoder, "forward", computed)
+    slot = target.open()
+    prefill(target, slot, sampler).release()
+    sampler = sampler.advance(OneHot(1), 1)
+    lane = VerificationInput(slot, 3, (1, 2, 7), History(PROMPT, (1,)), sampler)
+    target.submit([lane])
+
+    assert [[()], [(), (1,), (1, 2)]] == known
+
+
+def test_chunk_without_a_row_asks_for_no_mask(target) -> None:
+    watched = Watched(Stripes())
+    sampler = target.sampler(SamplingInput(GREEDY_CONFIG, PROMPT, 265, constraint=watched))
+
+    prefill(target, target.open(), sampler, is_last=False)
+
+    assert [] == watched.log.prefetches
+
+
+@pytest.mark.parametrize("config", [GREEDY_CONFIG, SAMPLED])
+def test_padded_ids_of_the_graph_are_never_chosen(target, config) -> None:
+    """B10: the graph may have more columns than the tokenizer has tokens."""
+    slot = target.open()
+    whole = prefill(target, slot, WARM).rows(0)
+    best = whole.distribution(0, WARM).sample(None)
+    sampler = target.sampler(SamplingInput(config, PROMPT, best))
+    target.restore(slot, 0)
+
+    rows = prefill(target, slot, sampler).rows(0)
+    distribution = rows.distribution(0, sampler)
+
+    assert distribution.sample(None) < best
+    assert 0.0 == distribution.probability(best)
+    total = sum(math.exp(rows.raw_logprob(0, token, 0).logprob) for token in range(best))
+    assert 1.0 == pytest.approx(total, abs=1e-5)
+
+
+def test_row_with_nothing_left_fails_its_lane_alone(target) -> None:
+    slots = target.open(), target.open()
+    for slot in slots:
+        prefill(target, slot).release()
+    dead = target.sampler(
+        SamplingInput(GREEDY_CONFIG, PROMPT, 265, constraint=Stripes(is_dead=True))
+    )
+    output = target.submit(
+        [
+            verification(target, slot, (1, 2), sampler)
+            for slot, sampler in zip(slots, (dead, GREEDY), strict=True)
+        ]
+    ).output
+
+    with pytest.raises(NothingAllowed, match=r"chat\.tools"):
+        output.rows(0).distribution(0, dead)
+    assert output.rows(1).distribution(0, GREEDY).sample(None) in range(265)

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from engines.sampling.row_sampler import RowSampler
 from service.generation.randomness import AddressedRandomness
-from service.speculation.contract import DraftRequest, History, ProposerCommit, Tokens
+from service.speculation.contract import (
+    Constraint,
+    DraftRequest,
+    History,
+    ProposerCommit,
+    SamplingInput,
+    Tokens,
+)
+from tests.contract.lanes import SAMPLED as SAMPLED_CONFIG
 
 RANDOMNESS = AddressedRandomness(b"proposer tests")
 GREEDY = RowSampler()
@@ -21,6 +29,12 @@ class Completing(RowSampler):
 
     def prefix_is_complete(self, generated) -> bool:
         return tuple(generated) == self.complete
+
+
+def constrained(constraint: Constraint, *, config=SAMPLED_CONFIG, size: int = 11) -> RowSampler:
+    """Return the sampler of a request with a constraint, whose end is token 10."""
+    ends = frozenset({10})
+    return RowSampler.from_input(SamplingInput(config, (), size, ends, constraint=constraint))
 
 
 def draft_request(

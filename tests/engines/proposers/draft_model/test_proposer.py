@@ -7,12 +7,20 @@ import random
 import pytest
 
 from engines.proposers.draft_model.proposer import DraftCosts, DraftModel, DraftSettings
+from engines.sampling.one_hot import OneHot
 from engines.sampling.penalties import Penalties
 from engines.sampling.row_sampler import RowSampler
 from engines.sampling.truncation import Truncation
-from service.errors import EngineError, IncompatibleDraft, InvalidLogits, UnknownSlot
+from service.errors import (
+    ConstraintFailed,
+    EngineError,
+    IncompatibleDraft,
+    InvalidLogits,
+    UnknownSlot,
+)
 from service.speculation.contract import DraftBlock, History
 from service.speculation.cost import CostCurve
+from tests.contract.constraints import Outputs, Stripes
 from tests.engines.proposers.draft_model.scripted_decoder import (
     Input,
     ScriptedDecoder,
@@ -24,6 +32,7 @@ from tests.engines.proposers.requests import (
     SAMPLED,
     Completing,
     commit_of,
+    constrained,
     draft_request,
 )
 
@@ -229,6 +238,64 @@ def test_block_stops_where_a_grammar_is_complete() -> None:
     block = block_of(draft_model(ScriptedDecoder()), PROMPT, (2,), 6, sampler=sampler)
 
     assert whole[:3] == block.tokens
+
+
+@pytest.mark.parametrize("committed", range(3))
+def test_block_follows_a_constraint_along_its_own_tokens(committed) -> None:
+    """However much of the output the lane's state has followed already."""
+    state = Stripes()
+    generated = state.walk(2, 5)
+    sampler = constrained(Stripes())
+    for token in generated[:committed]:
+        sampler = sampler.advance(OneHot(token), token)
+
+    block = block_of(draft_model(ScriptedDecoder()), PROMPT, generated, 6, sampler=sampler)
+
+    for token in generated:
+        state = state.after(token)
+    for proposal in block.proposals:
+        assert state.permits(proposal.token)
+        probable = {t for t in range(11) if proposal.distribution.probability(t)}
+        assert state.permitted() & set(range(11)) == probable
+        state = state.after(proposal.token)
+
+
+def test_block_ends_where_its_own_tokens_complete_a_grammar() -> None:
+    grammar = Outputs(((2, 7, 3), (2, 7, 4)), 10)
+
+    block = block_of(draft_model(ScriptedDecoder()), PROMPT, (2,), 6, sampler=constrained(grammar))
+
+    assert block.tokens in {(7, 3), (7, 4)}
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_nothing_left_in_the_draft_ends_its_block_alone(width) -> None:
+    """B10: a grammar may ask for a token that only the target has, and that is no error."""
+    grammar = Outputs(((2, 5, 30),), 10)
+    sampler = constrained(grammar, size=40)
+    proposer = draft_model(ScriptedDecoder())
+
+    block = block_of(proposer, PROMPT, (2,), width, sampler=sampler)
+    (nothing,) = proposer.draft([draft_request(PROMPT, (2, 5), width, sampler=sampler)], 1)
+
+    assert (5,) == block.tokens
+    assert nothing is None
+
+
+def test_constraint_that_fails_ahead_ends_the_block_alone() -> None:
+    """The target may never come to where the draft found that it cannot be followed."""
+
+    class Failing(Stripes):
+        def mask(self):
+            raise ConstraintFailed("settings.constraint", "takes too long")
+
+    sampler = constrained(Failing())
+
+    (nothing,) = draft_model(ScriptedDecoder()).draft(
+        [draft_request(PROMPT, (2,), 4, sampler=sampler)], 1
+    )
+
+    assert nothing is None
 
 
 def test_draws_are_addressed_by_output_position() -> None:

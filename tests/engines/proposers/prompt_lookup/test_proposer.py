@@ -11,7 +11,13 @@ from engines.sampling.one_hot import OneHot
 from service.errors import UnknownSlot
 from service.speculation.contract import DraftBlock
 from service.speculation.cost import CostCurve
-from tests.engines.proposers.requests import Completing, commit_of, draft_request
+from tests.contract.constraints import Outputs
+from tests.engines.proposers.requests import (
+    Completing,
+    commit_of,
+    constrained,
+    draft_request,
+)
 
 FLAT = CostCurve.from_points({(1, 1): 10.0, (1, 2): 10.1, (8, 1): 20.0, (8, 2): 20.1})
 STEEP = CostCurve.from_points({(1, 1): 10.0, (1, 2): 18.0})
@@ -61,6 +67,37 @@ def test_block_stops_where_a_grammar_is_complete() -> None:
     sampler = Completing(complete=(3, 4, 5, 6))
 
     assert (5, 6) == drafted(lookup(), draft_request(COPY, (3, 4), sampler=sampler))
+
+
+def test_block_ends_before_a_token_that_may_not_follow() -> None:
+    """B31: the rows of tokens that a grammar or a setting forbids would be for nothing."""
+    grammar = Outputs(((2, 3, 4, 5, 6, 1), (2, 3, 4, 5, 9)), 10)
+
+    drawn = drafted(lookup(), draft_request(COPY, (2, 3, 4), sampler=constrained(grammar)))
+
+    assert (5, 6) == drawn
+
+
+def test_block_of_a_grammar_ends_with_it() -> None:
+    """B31: nothing is copied from behind its end."""
+    grammar = Outputs(((2, 3, 4, 5, 6),), 10)
+
+    drawn = drafted(lookup(), draft_request(COPY, (2, 3, 4), sampler=constrained(grammar)))
+
+    assert (5, 6) == drawn
+
+
+def test_constrained_branch_continues_as_a_committed_block_would() -> None:
+    """A fixed block of a grammar does not depend on where the lane's state stands."""
+    grammar = Outputs(((2, 3, 4, 5, 6, 7, 1),), 10)
+    behind = constrained(grammar)
+    ahead = behind
+    for token in (2, 3, 4, 5, 6):
+        ahead = ahead.advance(OneHot(token), token)
+
+    request = [draft_request(COPY, (2, 3, 4, 5, 6), sampler=sampler) for sampler in (behind, ahead)]
+
+    assert [(7,), (7,)] == [drafted(lookup(), one) for one in request]
 
 
 def test_width_grows_with_the_match() -> None:
