@@ -1,0 +1,296 @@
+"""What the grammars of the dialects permit, and that the parsers read it."""
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.text.dialect import Turn, reading
+from service.text.dialects.registry import DIALECTS
+from service.text.language import JsonSchema
+from service.text.tools import NamedTool, Tool, ToolChoice
+from tests.service.text.dialects.walks import hear, permits, tokenizer_with, walk
+
+TRICKY = ["</tool_call>", '"', "```", ";", "[ARGS]", "[TOOL_CALLS]", "<think>", "\\", "\n", "é😀"]
+SCHEMAS = {
+    "get": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "boolean"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    },
+    "get_more": {
+        "properties": {"word": {"enum": TRICKY}, "nested": {"$ref": "#/$defs/nested"}},
+        "required": ["word", "nested"],
+        "additionalProperties": False,
+        "$defs": {
+            "nested": {
+                "type": "object",
+                "properties": {"x": {"type": "array", "items": {"type": "null"}, "maxItems": 2}},
+                "required": ["x"],
+                "additionalProperties": False,
+            }
+        },
+    },
+    "ping-pong": {"type": "object", "maxProperties": 0},
+}
+TOOLS = tuple(Tool(name, "", json.dumps(schema)) for name, schema in SCHEMAS.items())
+
+CALLS = {
+    "hermes": '<tool_call>\n{"name": "get", "arguments": {"a": 1}}\n</tool_call>',
+    "llama3_json": '{"name": "get", "parameters": {"a": 1}}',
+    "llama3_python": '<|python_tag|>{"name": "get", "parameters": {"a": 1}}',
+    "mistral": '[TOOL_CALLS][{"name": "get", "arguments": {"a": 1}}]',
+    "mistral_args": '[TOOL_CALLS]get[ARGS]{"a": 1}',
+    "deepseek_v3": (
+        "<\uff5ctool▁calls▁begin\uff5c><\uff5ctool▁call▁begin\uff5c>function<\uff5ctool▁sep\uff5c>"
+        'get\n```json\n{"a": 1}\n```<\uff5ctool▁call▁end\uff5c><\uff5ctool▁calls▁end\uff5c>'
+    ),
+    "deepseek_v31": (
+        "<\uff5ctool▁calls▁begin\uff5c><\uff5ctool▁call▁begin\uff5c>get<\uff5ctool▁sep\uff5c>"
+        '{"a": 1}<\uff5ctool▁call▁end\uff5c><\uff5ctool▁calls▁end\uff5c>'
+    ),
+    "harmony": (
+        '<|channel|>commentary to=functions.get <|constrain|>json<|message|>{"a": 1}<|call|>'
+    ),
+}
+"""A call in each dialect that has any."""
+SEVERAL = {
+    "hermes": CALLS["hermes"] + "\n" + CALLS["hermes"],
+    "llama3_json": CALLS["llama3_json"] + "; " + CALLS["llama3_json"],
+    "llama3_python": CALLS["llama3_python"] + ";" + CALLS["llama3_json"],
+    "mistral": CALLS["mistral"][:-1] + ', {"name": "ping-pong", "arguments": {}}]',
+    "mistral_args": CALLS["mistral_args"] + "[TOOL_CALLS]ping-pong[ARGS]{}",
+    "deepseek_v31": CALLS["deepseek_v31"].replace(
+        "<\uff5ctool▁calls▁end\uff5c>",
+        CALLS["deepseek_v31"].removeprefix("<\uff5ctool▁calls▁begin\uff5c>"),
+    ),
+}
+REASONED = {
+    "hermes": "<think>\nhm\n</think>\n\n",
+    "mistral": "[THINK]hm[/THINK]",
+    "mistral_args": "[THINK]hm[/THINK]",
+    "deepseek_v3": "<think>\nhm\n</think>\n\n",
+    "deepseek_v31": "<think>\nhm</think>",
+    "harmony": "<|channel|>analysis<|message|>hm<|end|><|start|>assistant",
+}
+TEXT = dict.fromkeys(CALLS, "hello") | {"harmony": "<|channel|>final<|message|>hello"}
+OPENED = {
+    **dict.fromkeys(("hermes", "deepseek_v3", "deepseek_v31"), "<think>\n"),
+    **dict.fromkeys(("mistral", "mistral_args"), "[THINK]"),
+}
+
+
+def permitted(name, turn, text, *, special=False, answer=None):
+    """Return whether a dialect permits a text in a turn, and whether the turn may end there."""
+    dialect = DIALECTS[name]
+    tokenizer = tokenizer_with(*dialect.markers) if special else tokenizer_with()
+    language = reading(dialect, turn, answer, tokenizer.vocabulary).language
+    return permits(language, tokenizer, text)
+
+
+def turn(choice=ToolChoice.AUTO, *, parallel=True, prompt=""):
+    return Turn(prompt, TOOLS, choice, parallel)
+
+
+COMPLETE, BEGUN, REFUSED = (True, True), (True, False), (False, False)
+
+both = pytest.mark.parametrize("special", [False, True], ids=["text", "tokens"])
+each = pytest.mark.parametrize("name", CALLS)
+
+
+@each
+@both
+@pytest.mark.parametrize("choice", [ToolChoice.AUTO, ToolChoice.REQUIRED, NamedTool("get")])
+def test_call_is_permitted_and_ends_the_turn(name, choice, special):
+    assert COMPLETE == permitted(name, turn(choice), CALLS[name], special=special)
+    begun = CALLS[name][: CALLS[name].index("1}")]
+    assert BEGUN == permitted(name, turn(choice), begun, special=special)
+
+
+@pytest.mark.parametrize("name", REASONED)
+@both
+@pytest.mark.parametrize("choice", [ToolChoice.AUTO, ToolChoice.REQUIRED, NamedTool("get")])
+def test_call_may_follow_the_reasoning(name, choice, special):
+    reasoned = REASONED[name] + CALLS[name]
+
+    assert COMPLETE == permitted(name, turn(choice), reasoned, special=special)
+
+
+@pytest.mark.parametrize("name", OPENED)
+@both
+def test_reasoning_that_the_prompt_opened_must_close_first(name, special):
+    opened = turn(ToolChoice.REQUIRED, prompt=f"Question? {OPENED[name]}")
+    rest = REASONED[name].removeprefix(OPENED[name]) + CALLS[name]
+
+    assert COMPLETE == permitted(name, opened, rest, special=special)
+    assert (True, True) != permitted(name, opened, CALLS[name], special=special)
+
+
+@each
+@both
+def test_automatic_choice_permits_text_alone(name, special):
+    assert COMPLETE == permitted(name, turn(), TEXT[name], special=special)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "llama3_json"])
+@both
+def test_text_may_precede_a_call(name, special):
+    """Except in the dialect whose calls are whole turns."""
+    remark = "<|channel|>commentary<|message|>hello<|end|><|start|>assistant"
+    before = remark if name == "harmony" else "hello "
+
+    assert COMPLETE == permitted(name, turn(), before + CALLS[name], special=special)
+
+
+def test_text_before_a_call_of_a_whole_turn_makes_it_text():
+    name = "llama3_json"
+    written = "hello " + CALLS[name]
+    tokens = list(tokenizer_with().encode_markup(written))
+
+    assert COMPLETE == permitted(name, turn(), written)
+    assert written == hear(DIALECTS[name], turn(), tokenizer_with(), tokens).text
+
+
+@each
+@both
+@pytest.mark.parametrize("choice", [ToolChoice.REQUIRED, NamedTool("get")])
+def test_required_call_leaves_no_room_for_text(name, choice, special):
+    assert REFUSED == permitted(name, turn(choice), TEXT[name], special=special)
+    assert REFUSED == permitted(name, turn(choice), "hello " + CALLS[name], special=special)
+    assert REFUSED == permitted(name, turn(choice), CALLS[name] + " bye", special=special)
+
+
+@each
+@both
+def test_no_choice_permits_text_but_no_call(name, special):
+    none = turn(ToolChoice.NONE)
+
+    assert COMPLETE == permitted(name, none, TEXT[name], special=special)
+    assert REFUSED == permitted(name, none, CALLS[name], special=special)
+
+
+@each
+@pytest.mark.parametrize("choice", [ToolChoice.AUTO, ToolChoice.REQUIRED])
+def test_unknown_tool_is_not_permitted(name, choice):
+    unknown = CALLS[name].replace("get", "got")
+
+    assert REFUSED == permitted(name, turn(choice), unknown)
+
+
+@each
+def test_named_tool_is_the_only_one(name):
+    assert REFUSED == permitted(name, turn(NamedTool("ping-pong")), CALLS[name])
+
+
+@each
+def test_arguments_follow_the_schema_of_their_tool(name):
+    assert REFUSED == permitted(name, turn(), CALLS[name].replace('"a"', '"b"'))
+    assert REFUSED == permitted(name, turn(), CALLS[name].replace("get", "get_more"))
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@both
+def test_several_calls_are_permitted_where_they_may_be_parallel(name, special):
+    auto, required = turn(), turn(ToolChoice.REQUIRED)
+    one, named = turn(parallel=False), turn(NamedTool("get"))
+
+    assert COMPLETE == permitted(name, auto, SEVERAL[name], special=special)
+    assert COMPLETE == permitted(name, required, SEVERAL[name], special=special)
+    assert REFUSED == permitted(name, one, SEVERAL[name], special=special)
+    assert REFUSED == permitted(name, named, SEVERAL[name], special=special)
+
+
+@pytest.mark.parametrize("name", [*REASONED, "think"])
+@both
+def test_reasoning_is_free_before_a_constrained_answer(name, special):
+    reasoned = REASONED.get(name, REASONED["hermes"])
+    final = "<|channel|>final<|message|>" if name == "harmony" else ""
+    answer = JsonSchema('{"type": "object", "maxProperties": 0}')
+    for text, expected in (
+        (reasoned + final + "{}", COMPLETE),
+        (final + "{}", COMPLETE),
+        (reasoned + final + "{}x", REFUSED),
+        (final + "hello", REFUSED),
+        (reasoned, BEGUN),
+    ):
+        assert expected == permitted(name, Turn(), text, special=special, answer=answer)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_nothing_is_asked_of_a_turn_without_tools_and_constraint(name):
+    assert reading(DIALECTS[name], Turn(), None, tokenizer_with().vocabulary).language is None
+
+
+@pytest.mark.parametrize("schema", ['{"type": "string"}', '{"type": ["null"]}'])
+def test_arguments_that_are_no_object_are_refused(schema):
+    tools = (Tool("f", "", schema),)
+    with pytest.raises(ValueError, match='"type" must be "object"'):
+        DIALECTS["hermes"].grammar(Turn("", tools, ToolChoice.AUTO), None, repr)
+
+
+def check_calls(heard, choice, *, parallel):
+    """Hold what is heard of an output against the choice of tools."""
+    assert len(heard.calls) == heard.ended
+    for name, arguments in heard.calls:
+        found = json.loads(arguments)
+        assert set(SCHEMAS[name].get("required", ())) <= set(found)
+        assert set(found) <= set(SCHEMAS[name].get("properties", ()))
+    if isinstance(choice, NamedTool):
+        assert [choice.name] == [name for name, _ in heard.calls]
+    elif choice is ToolChoice.REQUIRED:
+        assert heard.calls
+    if not parallel:
+        assert len(heard.calls) <= 1
+
+
+@pytest.mark.parametrize("name", CALLS)
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    special=st.booleans(),
+    parallel=st.booleans(),
+    choice=st.sampled_from([ToolChoice.REQUIRED, *(NamedTool(tool.name) for tool in TOOLS)]),
+)
+def test_whatever_a_required_call_may_be_is_read_as_calls(name, seed, special, parallel, choice):
+    dialect, asked = DIALECTS[name], turn(choice, parallel=parallel)
+    tokenizer = tokenizer_with(*dialect.markers) if special else tokenizer_with()
+    language = reading(dialect, asked, None, tokenizer.vocabulary).language
+
+    tokens = walk(language, tokenizer, Random(seed), ways=dialect.markers)
+
+    heard = hear(dialect, asked, tokenizer, tokens)
+    check_calls(heard, choice, parallel=parallel)
+    assert "" == heard.text
+    assert heard.calls
+
+
+@pytest.mark.parametrize("name", CALLS)
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    special=st.booleans(),
+    asked=st.builds(
+        turn, st.sampled_from([ToolChoice.AUTO, ToolChoice.NONE]), parallel=st.booleans()
+    ),
+    start=st.sampled_from(["", "text", "reasoned", "call"]),
+)
+def test_whatever_a_free_turn_may_be_is_read_without_error(name, seed, special, asked, start):
+    dialect, choice = DIALECTS[name], asked.choice
+    tokenizer = tokenizer_with(*dialect.markers) if special else tokenizer_with()
+    language = reading(dialect, asked, None, tokenizer.vocabulary).language
+    trigger = CALLS[name][: CALLS[name].index("get")]
+    starts = {"text": TEXT[name], "reasoned": REASONED.get(name, "")}
+    begins = {**starts, "call": trigger if choice is ToolChoice.AUTO else ""}.get(start, "")
+
+    tokens = walk(language, tokenizer, Random(seed), begins, dialect.markers)
+
+    heard = hear(dialect, asked, tokenizer, tokens)
+    check_calls(heard, choice, parallel=asked.parallel)
+    assert not any(marker in heard.text for marker in dialect.markers)
+    if choice is ToolChoice.NONE:
+        assert () == heard.calls
+    elif start == "call":
+        assert heard.calls
