@@ -92,6 +92,7 @@ def _scripted_model(settings: Settings) -> LoadedModel:
             tokenizer,
             template,
             Recogniser(template, tokenizer, scripted.eos_token_ids).dialect(),
+            eos_token_ids=scripted.eos_token_ids,
         ),
         eos_token_ids=scripted.eos_token_ids,
         proposers=tuple(
@@ -253,10 +254,11 @@ def _lookup_proposers(settings: ModelSettings, curve: CostCurve) -> tuple[Loaded
 
 def _text(bundle: Bundle, name: str) -> ModelText:
     tokenizer = load_tokenizer(bundle.tokenizer_path)
-    source = bundle.chat_template()
+    source, special = bundle.chat_template(), bundle.manifest.tokens
+    eos_token_ids = frozenset(special.eos)
     if source is None:
-        return ModelText(name, tokenizer)
-    tokens, special = tokenizer.vocabulary.tokens, bundle.manifest.tokens
+        return ModelText(name, tokenizer, eos_token_ids=eos_token_ids)
+    tokens = tokenizer.vocabulary.tokens
     ends = special.eos[:1]
     template = ChatTemplate(
         source,
@@ -264,8 +266,8 @@ def _text(bundle: Bundle, name: str) -> ModelText:
         bos_token="" if special.bos is None else tokens[special.bos].decode(),
         eos_token=tokens[ends[0]].decode() if ends else "",
     )
-    dialect = Recogniser(template, tokenizer, frozenset(special.eos)).dialect()
-    return ModelText(name, tokenizer, template, dialect)
+    dialect = Recogniser(template, tokenizer, eos_token_ids).dialect()
+    return ModelText(name, tokenizer, template, dialect, eos_token_ids=eos_token_ids)
 
 
 def _is_bit_exact(bundle: Bundle) -> bool:

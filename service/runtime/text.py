@@ -33,7 +33,10 @@ class OutputRules:
 
 @dataclass(frozen=True, slots=True)
 class ModelText:
-    """Encodes, renders and decodes for one model; safe to call from any thread."""
+    """Encodes, renders, decodes and constrains for one model; safe to call from any thread.
+
+    `eos_token_ids` are the model's own ends, which no constraint may name.
+    """
 
     model: str
     tokenizer: Tokenizer
