@@ -64,7 +64,17 @@ class Chat(_message.Message):
     """Whether one turn may hold several tool calls. Absent: true."""
     dialect: _builtins.str
     """The syntax in which the model writes reasoning and tool calls, by name. Empty: recognised from
-    the template.
+    what the template writes, or `plain`.
+      `plain`: text alone.
+      `think`: `<think>` reasoning `</think>`, then text.
+      `hermes`: the same, with calls as JSON between `<tool_call>` and `</tool_call>` (Hermes, Qwen).
+      `llama3_json`: a turn that is one JSON call with `parameters`, or several behind `;`.
+      `llama3_python`: such calls behind `<|python_tag|>`.
+      `mistral`: `[TOOL_CALLS]` and a JSON list of calls; reasoning in `[THINK]`.
+      `mistral_args`: `[TOOL_CALLS]` name `[ARGS]` arguments, for each call.
+      `deepseek_v3`: DeepSeek's markers of calls, arguments in a block of code (V3, R1).
+      `deepseek_v31`: the same markers, name and arguments alone (V3.1).
+      `harmony`: messages on channels (gpt-oss).
     """
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChatMessage]:

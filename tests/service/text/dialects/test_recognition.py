@@ -44,7 +44,7 @@ def test_calls_behind_a_foreign_special_token_are_not_recognised():
     [
         '<tool_call>{"name": "{{ f.name }}", "arguments": {}}</tool_call>',
         '<tool_call>{"name": "other", "arguments": {{ f.arguments | tojson }}}</tool_call>',
-        'See: <tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</tool_call>',
+        'x<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</tool_call>',
         '<tool_call>{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}',
         "{{ f.name }}: {{ f.arguments | tojson }}",
     ],
