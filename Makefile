@@ -7,7 +7,7 @@ BUF := .tools/node_modules/.bin/buf
 PROTOS := $(wildcard proto/outrider/v1/*.proto)
 
 .DEFAULT_GOAL := help
-.PHONY: help sync model demo serve test check lint type imports proto proto-check fmt bench clean
+.PHONY: help sync model demo serve test check lint type imports proto proto-check fmt bench exactness clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ fmt: sync ## Format the code
 
 bench: model ## Measure, and write the results as JSON and as a table (ARGS)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+exactness: model ## Show that speculation changes no output, and print the table (ARGS)
+	@$(BIN)/python -m exactness $(ARGS)
 
 clean: ## Remove what was generated, except built models
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -69,7 +69,7 @@ def tiny(folder: Path) -> Subject:
     return _subject("onnx, tiny model", model, drafts, _tiny_prompts(), alphabet=(10, 60, 120))
 
 
-def default(path: Path | None) -> Subject:
+def bundled(path: Path | None) -> Subject:
     """Load a bundle, the default one without a path; its own proposers come first."""
     model = _loaded(path, threads=2)
     prompts = tuple(model.text.encode(text, add_special_tokens=False) for text in _TEXTS)

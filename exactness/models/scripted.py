@@ -29,6 +29,7 @@ from service.text.tokenizer import parse_tokenizer
 LETTERS = tuple(b"abcdefghijkl")
 LAW = HashLaw(LETTERS, candidates=4, end_one_in=40)
 FEW = LETTERS[:3]
+SMALL_LAW = HashLaw(FEW, candidates=6)
 CONTEXT = 512
 
 
@@ -37,9 +38,8 @@ def scripted(*, takes_time: bool) -> Subject:
     return _scripted(LAW, takes_time=takes_time)
 
 
-def scripted_small(*, takes_time: bool) -> Subject:
+def scripted_small(*, takes_time: bool, law: Law = SMALL_LAW) -> Subject:
     """Make one whose law knows three letters, so that all its outputs can be counted."""
-    law = HashLaw(FEW, candidates=6)
     return replace(_scripted(law, takes_time=takes_time), is_small=True)
 
 

@@ -1,0 +1,98 @@
+"""Which checks run on which models, and how much of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from exactness.checks.determinism import check_determinism
+from exactness.checks.distribution import check_distribution, check_first_tokens
+from exactness.checks.greedy import check_greedy
+from exactness.checks.logprobs import check_logprobs, check_prompt_logprobs
+from exactness.checks.parameters import check_parameters
+from exactness.models.onnx import bundled, tiny
+from exactness.models.scripted import scripted, scripted_small
+from exactness.models.staged import staged
+from exactness.proof import Stage
+from exactness.result import Result
+from exactness.subject import Subject
+
+Check = Callable[[], Result]
+
+DISTRIBUTIONS = ("own-law", "mostly-right")
+"""Scripted drafts: one with a distribution of its own, one that is sure of itself."""
+
+TINY_DISTRIBUTIONS = ("near", "far", "guesses")
+REAL_DISTRIBUTIONS = ("guesses", "knows most")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How much is done.
+
+    `combinations` serves the small models in every way and not in pairs only. `kinds` bounds the
+    combinations of settings that determinism is looked at with, None for all pairs.
+    """
+
+    tokens: int
+    combinations: bool
+    kinds: int | None
+    samples: int
+    drawn_per_field: int
+    real_samples: int
+
+
+FULL = Work(
+    tokens=16, combinations=True, kinds=None, samples=1000, drawn_per_field=400, real_samples=500
+)
+SHORT = Work(
+    tokens=10, combinations=False, kinds=6, samples=40, drawn_per_field=150, real_samples=0
+)
+
+
+def short_checks() -> Iterator[Check]:
+    """Yield what runs in seconds: a part of every check that needs no weights."""
+    timed, small = scripted(takes_time=True), scripted_small(takes_time=True)
+    yield partial(check_greedy, timed, SHORT.tokens, all_of_them=False)
+    yield partial(check_determinism, timed, SHORT.tokens, SHORT.kinds)
+    yield partial(check_distribution, small, SHORT.samples, DISTRIBUTIONS[:1])
+    yield partial(check_logprobs, timed, SHORT.tokens // 2)
+    yield partial(check_parameters, Stage(staged(), DISTRIBUTIONS[:1], SHORT.drawn_per_field))
+
+
+def all_checks(folder: Path, bundle: Path | None) -> Iterator[Check]:
+    """Yield every check: on scripted models, on a tiny one built in a folder, on a bundle."""
+    yield from _scripted_checks()
+    yield from _tiny_checks(tiny(folder))
+    yield from _real_checks(bundled(bundle))
+
+
+def _scripted_checks() -> Iterator[Check]:
+    for takes_time in (False, True):
+        subject = scripted(takes_time=takes_time)
+        yield partial(check_greedy, subject, FULL.tokens, all_of_them=FULL.combinations)
+        yield partial(check_determinism, subject, FULL.tokens, FULL.kinds)
+        yield partial(check_logprobs, subject, FULL.tokens)
+        yield partial(check_prompt_logprobs, subject)
+    small = scripted_small(takes_time=True)
+    yield partial(check_distribution, small, FULL.samples, DISTRIBUTIONS)
+    proposers = ("mostly-right", "own-law", "wrong")
+    yield partial(check_parameters, Stage(staged(), proposers, FULL.drawn_per_field))
+
+
+def _tiny_checks(subject: Subject) -> Iterator[Check]:
+    yield partial(check_greedy, subject, FULL.tokens, all_of_them=FULL.combinations)
+    yield partial(check_determinism, subject, FULL.tokens, FULL.kinds)
+    yield partial(check_distribution, subject, FULL.samples, TINY_DISTRIBUTIONS)
+    yield partial(check_logprobs, subject, FULL.tokens)
+    yield partial(check_prompt_logprobs, subject)
+
+
+def _real_checks(subject: Subject) -> Iterator[Check]:
+    yield partial(check_greedy, subject, FULL.tokens, all_of_them=False)
+    yield partial(check_determinism, subject, FULL.tokens, SHORT.kinds)
+    yield partial(check_first_tokens, subject, FULL.real_samples, REAL_DISTRIBUTIONS)
+    yield partial(check_logprobs, subject, SHORT.tokens)
+    yield partial(check_prompt_logprobs, subject)
