@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import Struct
 
 from service.rpc.mirror import seconds_of
+from service.text.conversation_rules import TOOL_NAME
 
 Check = Callable[[Any], str | None]
 
@@ -26,7 +26,6 @@ class Each:
 
 LARGEST_FLOAT32 = 3.4028234663852886e38
 _MAX_DURATION_SECONDS = 315_576_000_000
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def anything(value: object) -> str | None:
@@ -140,9 +139,7 @@ def at_most_items(maximum: int) -> Check:
 
 def tool_name(value: str) -> str | None:
     """Refuse what is no name of a tool."""
-    if _TOOL_NAME.fullmatch(value):
-        return None
-    return "must be 1 to 64 letters, digits, '_' and '-'"
+    return None if TOOL_NAME.fullmatch(value) else "must be 1 to 64 letters, digits, _ or -"
 
 
 def json_values_of_at_most(maximum: int) -> Check:

@@ -45,6 +45,26 @@ async def test_conversation_is_answered(address: str):
     assert "Hello" in answer.text
 
 
+async def test_everything_else_of_an_answer_is_the_same(address: str):
+    """Log-probabilities, constraints and tools, as the other client has them."""
+    asked = [
+        outrider.Message("user", 'Ask: <tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>')
+    ]
+    tools = [outrider.Tool("f")]
+    options = {"max_new_tokens": 4, "logprobs": 1, "prompt_logprobs": 0}
+    async with connected(address) as client:
+        scored = await client.complete(PROMPT, **options)
+        chosen = await client.complete(PROMPT, choice=["stone", "wall"])
+        called = await client.chat(asked, tools=tools, tool_choice={"name": "f"})
+        shown = await client.render_chat(outrider.Chat(asked, tools))
+    with outrider.Client(address) as ordinary:
+        assert scored.tokens == ordinary.complete(PROMPT, **options).tokens
+    assert (4, len(PROMPT) - 1) == (len(scored.tokens), len(scored.prompt_logprobs))
+    assert FinishReason.GRAMMAR_COMPLETE is chosen.reason
+    assert [("f", {})] == [(each.name, each.arguments) for each in called.tool_calls]
+    assert '"name": "f"' in shown
+
+
 async def test_cancelled_stream_ends_without_an_error(address: str):
     async with connected(address) as client:
         stream = client.stream(PROMPT, max_new_tokens=4000, stop_on_eos=False)

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 import outrider
@@ -120,6 +122,55 @@ def test_timeout_is_a_deadline(client: outrider.Client):
 def test_no_server_is_unavailable():
     with outrider.Client("127.0.0.1:1") as client, pytest.raises(outrider.Unavailable):
         client.complete(PROMPT)
+
+
+def test_log_probabilities_are_those_of_the_tokens(client: outrider.Client):
+    options = {"max_new_tokens": 20, "logprobs": 2, "prompt_logprobs": 1}
+    answer = client.complete(PROMPT, **options)
+    first, *_ = (e for e in client.stream(PROMPT, **options) if isinstance(e, outrider.Round))
+    for token in answer.tokens:
+        likeliest = {other.id: other.logprob for other in token.alternatives}
+        assert (2, token.logprob) == (len(likeliest), likeliest[token.id])
+    assert len(PROMPT) - 1 == len(answer.prompt_logprobs)
+    assert answer.prompt_logprobs == first.prompt_logprobs
+
+
+def test_constraint_is_met(client: outrider.Client):
+    answer = client.complete(PROMPT, choice=["stone", "wall"])
+    assert answer.text in {"stone", "wall"}
+    assert FinishReason.GRAMMAR_COMPLETE is answer.reason
+
+
+CITY = {"type": "object", "properties": {"city": {"enum": ["Oslo", "Rome"]}}, "required": ["city"]}
+WEATHER = outrider.Tool("weather", parameters=CITY)
+ASKED = """Ask: <tool_call>
+{"name": "weather", "arguments": {"city": "Oslo"}}
+</tool_call>"""
+
+
+def test_tool_is_called_answered_and_told_about(client: outrider.Client):
+    conversation = [outrider.Message("user", ASKED)]
+    answer = client.chat(conversation, tools=[WEATHER], tool_choice={"name": "weather"})
+    (call,) = answer.tool_calls
+    assert ("weather", {"city": "Oslo"}) == (call.name, call.arguments)
+    conversation += [answer.message, outrider.Message("tool", "12", tool_call_id=call.id)]
+    told = client.chat(conversation, tools=[WEATHER], tool_choice="none", max_new_tokens=8)
+    assert (8, ()) == (told.finished.completion_tokens, told.tool_calls)
+    assert "<tool_response>\n12\n</tool_response>" in client.render_chat(conversation)
+    assert '"name": "weather"' in client.render_chat(outrider.Chat(conversation, [WEATHER]))
+
+
+def test_tool_call_comes_piece_by_piece(client: outrider.Client):
+    chat = outrider.Chat([outrider.Message("user", ASKED)], [WEATHER], {"name": "weather"})
+    kinds = (outrider.ToolCallStart, outrider.ToolArgumentsDelta, outrider.ToolCallEnd)
+    start, *pieces, end = (e for e in client.stream(chat) if isinstance(e, kinds))
+    assert (outrider.ToolCallStart, outrider.ToolCallEnd) == (type(start), type(end))
+    assert {"city": "Oslo"} == json.loads("".join(piece.json_fragment for piece in pieces))
+
+
+def test_contradictory_options_are_refused_before_they_are_sent(client: outrider.Client):
+    with pytest.raises(ValueError, match="json and regex exclude each other"):
+        client.complete(PROMPT, json=True, regex="a")
 
 
 def test_models_tokens_and_rendering(client: outrider.Client):
