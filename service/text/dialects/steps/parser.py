@@ -132,6 +132,8 @@ def _advance(parser: ScriptParser, text: str) -> tuple[ScriptParser, str, list[S
         return parser, text, events + literal
     if isinstance(then, Next):
         return _follow(parser, then, text), then.rest, events
+    if then is parser.step and parser.held is None:
+        return parser, "", events
     return replace(parser, step=then, held=_grown(parser.held, text)), "", events
 
 

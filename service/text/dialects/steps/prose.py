@@ -43,7 +43,8 @@ class Prose:
         scan = automaton.scan(self.node, text)
         prose, found = self._release(scan.released)
         if scan.match is None:
-            return Progress(replace(prose, node=scan.node), found)
+            at_rest = scan.node == self.node
+            return Progress(prose if at_rest else replace(prose, node=scan.node), found)
         marker, step = list(self.markers.items())[scan.match]
         rest = text[len(scan.released) + len(marker) - held :]
         return Progress(Next(step, rest, str(prose.white + marker)), found)
@@ -67,6 +68,8 @@ class Prose:
             return self if self.is_fresh else replace(self, white=self.white + text), ()
         passed = kept.lstrip(WHITE_SPACE) if self.is_fresh else str(self.white) + kept
         white = NOTHING + text[len(kept) :]
+        if not self.is_fresh and white is self.white:
+            return self, (self.delta(passed),)
         return replace(self, is_fresh=False, white=white), (self.delta(passed),)
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from service.errors import SemanticError
@@ -76,6 +76,7 @@ def test_events_are_independent_of_cuts(dialect, drawn):
 
 
 @dialects
+@settings(max_examples=40)
 @given(drawn=st.data())
 def test_a_marker_that_is_a_token_reads_like_its_letters(dialect, drawn):
     """Between whole parts, so that no letters before it could have begun another marker."""
@@ -103,6 +104,7 @@ def test_text_without_markers_is_itself(dialect, drawn):
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "llama3_python", "deepseek_v3", "deepseek_v31"])
+@settings(max_examples=40)
 @given(drawn=st.data())
 def test_syntax_of_calls_without_tools_is_text(dialect, drawn):
     markers = [m for m in PARSERS[dialect][1] if m not in ("<think>", "</think>")]
@@ -114,6 +116,7 @@ def test_syntax_of_calls_without_tools_is_text(dialect, drawn):
 
 
 @dialects
+@settings(max_examples=40)
 @given(drawn=st.data())
 def test_forks_do_not_share(dialect, drawn):
     """What one copy reads leaves the other where it was."""
