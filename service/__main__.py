@@ -161,10 +161,13 @@ def _onnx_model(
     decoder = _decoder(bundle, settings.model)
     curve = _cost_curve(bundle, decoder, say)
     proposers = _draft_proposers(settings, bundle, curve, drafting, say)
+    text = _text(bundle, name or manifest.model_id)
+    # The first constraint would do it too, and hold up every request meanwhile.
+    text.prepare_constraints()
     return LoadedModel(
-        name=name or manifest.model_id,
+        name=text.model,
         target=OnnxTarget(decoder),
-        text=_text(bundle, name or manifest.model_id),
+        text=text,
         eos_token_ids=frozenset(manifest.tokens.eos),
         proposers=(*proposers, *_lookup_proposers(settings.model, curve)),
         defaults=read_generation_defaults(bundle.generation_config_path),

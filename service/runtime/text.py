@@ -116,6 +116,10 @@ class ModelText:
         """
         return self._compiler.compile(language, ends, field)
 
+    def prepare_constraints(self) -> None:
+        """Read the vocabulary for constraints now; no other thread runs meanwhile."""
+        self._compiler.prepare()
+
     def compile_stops(self, stops: Sequence[Stop]) -> StopSet:
         """Prepare the stops of a request.
 

@@ -14,7 +14,8 @@ class Limits:
     `source_bytes` and `choices` bound what a client writes, `compile_seconds` the wait for its
     compilation, of which at most `compilations` run at once. `cached_grammars` and `cached_bytes`
     (of sources) bound what is kept. The rest bounds the engine of the grammars: `lexer_states`
-    its memory, some 2 kB each, and `initial_fuel`, `step_fuel` and `step_items` its work.
+    its memory, some 2 kB each, and `initial_fuel`, `step_fuel`, `step_items` and `row_items` its
+    work.
     """
 
     source_bytes: int = 128 * 1024
@@ -28,6 +29,7 @@ class Limits:
     initial_fuel: int = 1_000_000
     step_fuel: int = 200_000
     step_items: int = 50_000
+    row_items: int = 6_000
 
     def of_parser(self) -> llguidance.LLParserLimits:
         """Return those that the engine of the grammars keeps by itself."""
@@ -35,6 +37,7 @@ class Limits:
             initial_lexer_fuel=self.initial_fuel,
             step_lexer_fuel=self.step_fuel,
             step_max_items=self.step_items,
+            max_items_in_row=self.row_items,
             max_lexer_states=self.lexer_states,
             max_grammar_size=self.grammar_size,
             verbose_errors=False,
