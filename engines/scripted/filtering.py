@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from engines.scripted.distribution import Weights
-from engines.scripted.law import Logits
 from service.errors import NothingAllowed
 from service.speculation.contract import Constraint, SamplingInput
-
-FLOOR = -30.0
-"""The logit of every token that a law does not list, where such tokens count."""
 
 Permits = Callable[[int], bool]
 Rules = Mapping[str, Permits]
@@ -52,16 +48,6 @@ def row_rules(request: SamplingInput, constraint: Constraint | None, position: i
     if constraint is None:
         return rules
     return {constraint.field: mask_rule(constraint), **rules}
-
-
-def with_floor(logits: Logits, vocabulary_size: int) -> Weights:
-    """Return the logits of a whole vocabulary: the floor where a law lists nothing."""
-    return dict.fromkeys(range(vocabulary_size), FLOOR) | real(logits, vocabulary_size)
-
-
-def real(logits: Logits, vocabulary_size: int) -> Weights:
-    """Return the logits without those of padding ids."""
-    return {token: logit for token, logit in logits if token < vocabulary_size}
 
 
 def permitted(row: Weights, rules: Rules, position: int) -> Weights:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engines.scripted.cache import SlotCache
 from engines.scripted.distribution import SparseDistribution, distribution_of, softmax
 from engines.scripted.fault import FaultPlan, Operation
-from engines.scripted.filtering import with_floor
+from engines.scripted.floor import with_floor
 from engines.scripted.law import Law, Logits
 from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.vocabulary import VOCABULARY_SIZE

@@ -20,11 +20,10 @@ from engines.scripted.distribution import (
 from engines.scripted.filtering import (
     permit,
     permitted,
-    real,
     row_rules,
     setting_rules,
-    with_floor,
 )
+from engines.scripted.floor import with_floor, without_padding
 from engines.scripted.law import Logits, most_likely
 from engines.scripted.mirostat import moved, unsurprising
 from engines.scripted.penalties import biased, penalised
@@ -146,7 +145,7 @@ class ScriptedSampler:
         config, size = self._config, self.request.vocabulary_size
         constraint = self._constraint_after(history.generated[self.committed :])
         rules = row_rules(self.request, constraint, len(history.generated))
-        row = real(logits, size)
+        row = without_padding(logits, size)
         if rules or config.logit_bias or not row:
             row = with_floor(logits, size)
         kept = permitted(row, rules, len(history.generated))

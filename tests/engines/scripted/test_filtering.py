@@ -2,7 +2,7 @@
 
 import pytest
 
-from engines.scripted.filtering import FLOOR
+from engines.scripted.floor import FLOOR
 from service.errors import NothingAllowed
 from service.speculation.contract import History
 from tests.engines.scripted.rows import END, GREEDY, NOTHING, kept, only, row, sampler, shares
