@@ -25,6 +25,7 @@ from tests.service.text.dialects.cases import CASES
 from tests.service.text.dialects.readings import (
     OFFERED,
     Mark,
+    broken_off,
     called,
     chunked_pieces,
     chunks,
@@ -234,3 +235,10 @@ def test_neighbouring_deltas_of_a_round_are_one():
     rounds, _, _ = play(output(hermes_parser(OFFERED), tokens), len(tokens), len(tokens))
 
     assert (ReasoningDelta("a b c"), TextDelta("d e"), *called('{"a":1}')) == rounds[0]
+
+
+def test_stop_in_the_arguments_leaves_the_call_incomplete():
+    tokens = [b'<tool_call>{"name":"weather","argum', b'ents":{"a":"EN', b"D"]
+    rounds, _, _ = play(output(hermes_parser(OFFERED), tokens, Stop(text="END")), 3, 2)
+
+    assert (*broken_off('{"a":"'), Finished(STOPPED)) == events_of(rounds)
