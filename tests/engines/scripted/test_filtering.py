@@ -127,6 +127,14 @@ def test_state_says_what_may_follow() -> None:
     [
         ({"constraint": only(field="chat.tools")}, ("chat.tools",)),
         (
+            {
+                "constraint": only(field="chat.tools"),
+                "allowed_token_ids": frozenset({END}),
+                "min_new_tokens": 2,
+            },
+            ("chat.tools",),
+        ),
+        (
             {"constraint": only((7,)), "banned_token_ids": frozenset({7, 8})},
             ("settings.constraint", "settings.banned_token_ids"),
         ),
