@@ -437,3 +437,15 @@ def test_marker_that_is_a_stop_ends_the_output():
 
     assert MatchedStop(0, text="<m>") == matched
     assert "a" == text_of(state.take_events())
+
+
+def test_marker_that_ends_the_sequence_is_told_to_the_parser():
+    """A call of the harmony format ends with such a token."""
+    vocabulary = Vocabulary((b"a", b"<m>"), frozenset({1}))
+    state = GeneratedText(
+        TextRules(vocabulary, silent=frozenset({1}), parser=LiteralMarkers(), markers={1: "<m>"})
+    )
+    push_all(state, range(2))
+    state.finish(EOS)
+
+    assert "a[<m>]" == text_of(state.take_events())
