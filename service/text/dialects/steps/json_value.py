@@ -51,7 +51,7 @@ def _edges() -> Edges:
     digits = "0123456789"
     number = {"-": "minus", "0": "zero", **_each("123456789", "integer")}
     value = {"{": "{", "[": "[", '"': "value string", "t": "t", "f": "f", "n": "n", **number}
-    power = {**_each("eE", "power")}
+    power = _each("eE", "power")
     separated = {
         _VALUE: value,
         _FIRST_ITEM: {**value, "]": _POP},
