@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from service.errors import RequestError, SemanticError
 from service.generation.sequence import GenerationSequence, TerminalSignals, TokenCommit
 from service.speculation.contract import (
     Distribution,
@@ -87,9 +88,9 @@ class _Tentative:
         complete = stop is None and self.sampler.grammar_is_complete()
         signals = TerminalSignals(stop, complete)
         self.sequence, commit = self.sequence.commit(token, signals)
-        self.commits.append(commit)
         if commit.finish_reason is not None:
             self.text.finish(commit.finish_reason)
+        self.commits.append(commit)
         return commit.finish_reason is not None
 
     def state(self) -> OutputState:
@@ -100,12 +101,27 @@ class _Tentative:
 def resolve_block(rows: TargetRows, block: DraftBlock, state: OutputState) -> ResolvedLane:
     """Judge a block row by row, up to the first rejection or terminal token.
 
+    Where the request's own settings or its output's syntax allow no step behind accepted proposals,
+    the round ends with these, as plain decoding would have delivered them; the next round meets the
+    fault at its first row.
+
     Raises:
         OutriderError: a row or the text state failed; `state` is unchanged.
     """
     tentative = _Tentative(rows, state)
+    try:
+        return _resolve(tentative, block)
+    except (RequestError, SemanticError):
+        certain = len(tentative.commits)
+        if not certain:
+            raise
+        return _resolve(_Tentative(rows, state), block, certain)
+
+
+def _resolve(tentative: _Tentative, block: DraftBlock, certain: int | None = None) -> ResolvedLane:
+    """Judge a block, or only its first `certain` proposals, which are known to be accepted."""
     round_ = SpeculativeRound(len(block.proposals))
-    for proposal in block.proposals:
+    for proposal in block.proposals[:certain]:
         target = tentative.target()
         decision, tentative.stream = judge(target, proposal, tentative.stream)
         if isinstance(decision, Accept):
@@ -118,7 +134,9 @@ def resolve_block(rows: TargetRows, block: DraftBlock, state: OutputState) -> Re
             round_ = round_.reject_with(decision.replacement, terminal=ends)
             break
     bonus = None
-    if round_.is_full_acceptance and not round_.terminal:
+    if certain is not None:
+        round_ = round_.cut()
+    elif round_.is_full_acceptance and not round_.terminal:
         target = tentative.target()
         bonus, tentative.stream = choose(target, tentative.stream)
         round_ = round_.bonus(bonus, terminal=tentative.commit(target, bonus))

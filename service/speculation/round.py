@@ -61,6 +61,7 @@ class SpeculativeRound:
     committed: Tokens = ()
     tail: Tail | None = None
     terminal: bool = False
+    is_cut: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a round without proposals."""
@@ -92,13 +93,19 @@ class SpeculativeRound:
         self._require_open(tail_of_full_block=True)
         return self._with_tail(Tail.BONUS, token, terminal=terminal)
 
+    def cut(self) -> SpeculativeRound:
+        """End the round after the accepted proposals, at least one: no more could be judged."""
+        if not self.accepted or self._is_resolved:
+            raise InvalidRoundTransition
+        return replace(self, is_cut=True)
+
     def plan(self) -> CommitPlan:
         """Return what to commit and publish.
 
         Raises:
-            IncompleteRound: neither a tail nor a terminal token resolved the round.
+            IncompleteRound: neither a tail, a terminal token nor a cut resolved the round.
         """
-        if not self.terminal and self.tail is None:
+        if not self._is_resolved:
             raise IncompleteRound
         return CommitPlan(
             accepted=self.accepted,
@@ -109,9 +116,12 @@ class SpeculativeRound:
             terminal=self.terminal,
         )
 
+    @property
+    def _is_resolved(self) -> bool:
+        return self.tail is not None or self.terminal or self.is_cut
+
     def _require_open(self, *, tail_of_full_block: bool) -> None:
-        resolved = self.tail is not None or self.terminal
-        if resolved or self.is_full_acceptance is not tail_of_full_block:
+        if self._is_resolved or self.is_full_acceptance is not tail_of_full_block:
             raise InvalidRoundTransition
 
     def _with_tail(self, tail: Tail, token: int, *, terminal: bool) -> SpeculativeRound:

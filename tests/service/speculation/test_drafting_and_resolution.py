@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.errors import EmptyProposalBlock
+from service.errors import EmptyProposalBlock, NothingAllowed
 from service.generation.randomness import AddressedRandomness
 from service.generation.sequence import GenerationSequence
 from service.speculation.contract import (
@@ -100,6 +100,40 @@ def test_full_acceptance_adds_a_bonus_that_stays_uncached():
     assert resolved.bonus == 1
     assert resolved.verified_inputs == 3
     assert resolved.committed.sources[-1] is TokenSource.BONUS
+
+
+class RowsUpTo:
+    """The rows of another pass, of which those from `limit` on allow nothing."""
+
+    def __init__(self, rows, limit):
+        self.rows, self.limit = rows, limit
+
+    def distribution(self, row, sampler):
+        if row >= self.limit:
+            raise NothingAllowed(row, ("settings.constraint",))
+        return self.rows.distribution(row, sampler)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+def test_block_ends_before_a_row_that_allows_nothing(limit):
+    """What was accepted before is kept, as plain decoding would have delivered it."""
+    target = ScriptedTarget(full_acceptance=True)
+    slot = target.open((4, 5))
+    (block,) = ScriptedProposer().draft([draft_request(2)], 1)
+    verification = VerificationInput(slot, 2, (5, 1, 1), History((4,), (5,)), SAMPLER)
+    submission = target.submit([verification])
+    submission.completion.wait()
+    rows = RowsUpTo(submission.output.rows(0), limit)
+    if limit == 0:
+        with pytest.raises(NothingAllowed):
+            resolve_block(rows, block, output_state(5))
+        return
+    resolved = resolve_block(rows, block, output_state(5))
+    assert resolved.state.sequence.tokens == (5,) + (1,) * limit
+    assert resolved.state.stream.draws == limit
+    assert (resolved.committed.judged, resolved.committed.accepted) == (limit, limit)
+    assert resolved.verified_inputs == limit
+    assert resolved.bonus is None
 
 
 def test_plain_step_keeps_one_input_and_marks_its_token():

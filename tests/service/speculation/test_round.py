@@ -21,6 +21,11 @@ def test_commit_plan_keeps_the_trailing_token_out_of_the_cache():
     assert bonus.verified_inputs == 3
     assert bonus.sources[-1] is TokenSource.BONUS
 
+    cut = SpeculativeRound(3).accept(10).accept(11).cut().plan()
+    assert cut.verified_inputs == 2
+    assert cut.sources == (TokenSource.ACCEPTED, TokenSource.ACCEPTED)
+    assert (cut.tail, cut.terminal) == (None, False)
+
     with pytest.raises(IncompleteRound):
         SpeculativeRound(2).accept(10).plan()
 
@@ -36,6 +41,10 @@ def test_commit_plan_keeps_the_trailing_token_out_of_the_cache():
         lambda r: r.accept(1, terminal=True).accept(2),
         lambda r: r.accept(1).accept(2).bonus(3).bonus(4),
         lambda r: r.accept(1).accept(2, terminal=True).bonus(3),
+        lambda r: r.cut(),
+        lambda r: r.accept(1).cut().accept(2),
+        lambda r: r.accept(1).accept(2).cut().bonus(3),
+        lambda r: r.reject_with(1).cut(),
     ],
 )
 def test_round_refuses_steps_out_of_order(steps):
