@@ -98,6 +98,11 @@ def test_penalty_beyond_any_number_saturates() -> None:
     assert [-LARGEST, -np.inf] == row.tolist()
 
 
+def test_run_ends_where_the_history_begins() -> None:
+    """The first 3 has nothing before it, so nothing there can equal the 3 before the last."""
+    assert {3: 1.0, 4: 1.0} == losses((3, 4, 3, 3))
+
+
 def test_history_of_one_token_has_no_run() -> None:
     assert {} == losses(()) == losses((3,))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,8 +88,11 @@ def test_each_row_is_kept_by_the_state_before_it() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_absurd_settings_never_break_it(version) -> None:
-    sampler = started(version, 1e308, 1e308)
+@pytest.mark.parametrize("tau", [1e-3, 1e308])
+def test_absurd_settings_never_break_it(version, tau) -> None:
+    sampler = RowSampler(
+        1.0, truncation=replace(Mirostat.of(MirostatSettings(version, tau)), eta=1e308, mu=20.0)
+    )
     for _ in range(4):
         distribution = sampler.distribution(WIDE[0], EMPTY)
         sampler = sampler.advance(distribution, distribution.sample(0.5))

@@ -194,6 +194,10 @@ NOTHING_LEFT = {
         {"constraint": EVEN, "banned_token_ids": frozenset(range(0, SIZE, 2))},
         ("chat.tools", "settings.banned_token_ids"),
     ),
+    "a dead end rather than settings": (
+        {"constraint": DEAD, "allowed_token_ids": frozenset({END}), "min_new_tokens": 9},
+        ("chat.tools",),
+    ),
     "an end that comes too early": (
         {"allowed_token_ids": frozenset({END}), "min_new_tokens": 9},
         ("settings.allowed_token_ids", "settings.min_new_tokens"),
