@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import assert_never
 
@@ -14,6 +15,8 @@ from service.text.constraints.schema import any_json, read_schema
 from service.text.language import AnyJson, Choice, Composite, JsonSchema, Language, Lark, Regex
 
 Part = dict[str, object]
+
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 _OUTPUT = "output"
 
@@ -53,12 +56,14 @@ def violations(language: Language, field: str, limits: Limits) -> Iterator[Field
             return
         case JsonSchema(schema):
             yield from _refused(own, schema, limits, read_schema)
-        case Regex(text) | Lark(text):
-            yield from _refused(own, text, limits)
+        case Regex(pattern):
+            yield from _refused(own, pattern, limits)
+        case Lark(grammar):
+            yield from _refused(own, grammar, limits, _read_lark)
         case Choice(texts):
             yield from _refused_choice(own, texts, limits)
         case Composite(lark, parts):
-            yield from _refused(own, lark, limits)
+            yield from _refused(own, lark, limits, _read_lark)
             for _, part in parts:
                 yield from violations(part, field, limits)
         case _:
@@ -93,6 +98,17 @@ def _refused_choice(field: str, texts: tuple[str, ...], limits: Limits) -> Itera
             if not text:
                 yield FieldViolation(f"{field}[{index}]", "must not be empty")
             yield from _refused(f"{field}[{index}]", text, limits)
+
+
+def _read_lark(grammar: str) -> None:
+    """Refuse the one keyword of an embedded schema whose automaton no limit of the library bounds.
+
+    Raises:
+        ValueError: it occurs, or is spelled with escapes.
+    """
+    spelled = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), grammar)
+    if "%json" in grammar and "multipleOf" in spelled:
+        raise ValueError("must not hold multipleOf in %json")
 
 
 def _bytes(text: str) -> int:

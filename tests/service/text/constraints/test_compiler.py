@@ -78,6 +78,9 @@ def schema(**keywords) -> JsonSchema:
         pytest.param(Lark("start: start"), ".lark", "accepts no text", id="nothing"),
         pytest.param(Lark("start: <|eos|>"), ".lark", "accepts no text", id="end-by-name"),
         pytest.param(Lark("start: <|nope|>"), ".lark", "unknown special token", id="no-token"),
+        pytest.param(
+            Lark('start: %json {"multipleO\\u0066": 3}'), ".lark", "multipleOf", id="no-limit"
+        ),
         pytest.param(Choice(()), ".choice.texts", "must hold", id="no-choice"),
         pytest.param(Choice(("a", "")), ".choice.texts[1]", "empty", id="empty-choice"),
         pytest.param(Choice(("\ud800",)), ".choice.texts[0]", "surrogate", id="lone-surrogate"),
@@ -215,7 +218,7 @@ def test_deep_sources_do_not_end_the_process(source):
 
 def test_compilation_that_takes_too_long_is_refused_and_others_are_not_kept_waiting_for_ever():
     """B35: the wait is bounded, and so are the compilations that nobody waits for."""
-    slow = Lark('start: %json {"multipleOf": 99991}')
+    slow = schema(properties={f"p{index}": {"type": "integer"} for index in range(1500)})
     compiler = GrammarCompiler(BYTES, ENDS, Limits(compile_seconds=0.05, compilations=1))
     compiler.prepare()
 
@@ -239,7 +242,7 @@ def test_other_threads_run_while_a_grammar_compiles():
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    begin(Lark('start: %json {"multipleOf": 7919}'))
+    begin(schema(type="number", multipleOf=7919))
     done.set()
     watcher.join()
 
