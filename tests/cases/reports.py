@@ -115,6 +115,7 @@ CASES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             _BUDGET + "test_b17_a_stop_within_the_budget_counts_before_the_budget",
             _BUDGET + "test_b17_a_stop_behind_the_budget_does_not_count",
+            _BUDGET + "test_b17_a_stop_at_the_budgets_own_end_counts",
         ),
     ),
     "B18": (
@@ -130,6 +131,7 @@ CASES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "The minimum of tokens holds for a block's first row, or for a row too many.",
         (
             _BUDGET + "test_b19_the_minimum_holds_at_every_row_of_a_block",
+            _BUDGET + "test_b19_the_minimum_holds_in_a_real_engines_blocks",
             _BUDGET + "test_b19_sampled_output_has_its_minimum_too",
         ),
     ),
@@ -214,7 +216,10 @@ CASES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "B31": (
         "Proposals behind the end of a grammar abort a valid answer.",
-        (_GRAMMAR + "test_b31_a_draft_past_the_end_of_the_grammar_is_rejected_and_no_error",),
+        (
+            _GRAMMAR + "test_b31_a_draft_past_the_end_of_the_grammar_is_rejected_and_no_error",
+            _GRAMMAR + "test_b31_a_real_engines_drafts_end_with_the_grammar",
+        ),
     ),
     "B33": (
         "A malformed grammar kills the engine.",

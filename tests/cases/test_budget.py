@@ -28,7 +28,7 @@ from tests.cases.asking import (
     tokens_of,
 )
 from tests.cases.stage import EOS as END
-from tests.cases.stage import FixedLaw, staged
+from tests.cases.stage import FixedLaw, staged, tiny
 from tests.service.rpc.harness import complete, served
 
 LETTERS = tuple(b"abcdefghijklmnop")
@@ -111,6 +111,17 @@ def test_b17_a_stop_behind_the_budget_does_not_count(proposer):
     assert not answer.finished.HasField("matched_stop")
 
 
+@pytest.mark.parametrize("proposer", [NONE, "perfect"])
+def test_b17_a_stop_at_the_budgets_own_end_counts(proposer):
+    """B17: the stop is the fifth token of five."""
+    width = None if proposer == NONE else 6
+    message = asked("say", proposer, width, max_new_tokens=5, stops=stop_at(30))
+    answer = one(scripted(10, 11, 20, 21, 30, 22), message)
+
+    assert ((10, 11, 20, 21, 30), STOP) == (tokens_of(answer), answer.finished.reason)
+    assert 30 == answer.finished.matched_stop.token_id
+
+
 @pytest.mark.parametrize("proposer", [NONE, "mostly-right", "right", LOOKUP])
 def test_b18_every_budget_is_met_exactly(proposer):
     """B18: an accepted block is charged at once, and fewer tokens come than the usage says.
@@ -153,6 +164,23 @@ def test_b19_the_minimum_holds_at_every_row_of_a_block(proposer):
     fast = one(model, asked("y", proposer, 4, **settings))
 
     assert ((*b"xxxxx", END), "xxxxx", EOS) == output_of(plain)
+    assert output_of(plain) == output_of(fast)
+    assert fast.finished.statistics.draft_tokens
+
+
+TINY_END = 2
+
+
+@pytest.mark.parametrize("proposer", ["draft", LOOKUP])
+def test_b19_the_minimum_holds_in_a_real_engines_blocks(proposer):
+    """B19: the same on ONNX Runtime, whose rows are biased towards the end and then one letter."""
+    model = tiny()
+    settings = {"min_new_tokens": 5, "max_new_tokens": 10, "temperature": 0.0}
+    settings["logit_bias"] = {TINY_END: 900.0, ord("x"): 600.0}
+    plain = one(model, asked("xyxyxyxy", NONE, **settings))
+    fast = one(model, asked("xyxyxyxy", proposer, 4, **settings))
+
+    assert ((*[ord("x")] * 5, TINY_END), EOS) == (tokens_of(plain), plain.finished.reason)
     assert output_of(plain) == output_of(fast)
     assert fast.finished.statistics.draft_tokens
 

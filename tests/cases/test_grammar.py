@@ -18,10 +18,11 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from engines.scripted.law import Logits
 from engines.scripted.rules import FollowScript
 from outrider.v1 import generation_pb2, settings_pb2
+from service.runtime.models import LoadedModel
 from tests.cases.asking import GRAMMAR, LENGTH, NONE, asked, one, output_of, played
 from tests.cases.refusing import beside_a_control, refused, violations_of
 from tests.cases.stage import EOS as END
-from tests.cases.stage import staged
+from tests.cases.stage import staged, tiny
 from tests.service.rpc.harness import complete, served
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -83,6 +84,40 @@ def test_b31_a_draft_past_the_end_of_the_grammar_is_rejected_and_no_error(width,
         assert [*map(output_of, plain)] == [*map(output_of, fast)]
     else:
         assert 1 < len({answer.text for answer in fast})
+
+
+@pytest.mark.parametrize("proposer", ["draft", "lookup"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_b31_a_real_engines_drafts_end_with_the_grammar(proposer, temperature):
+    """B31: the same on ONNX Runtime; the prompt repeats an answer and the fence behind it."""
+    model = tiny(draft_seed=1)
+    prompt = '{"a":12}\n\n```' * 4
+    likely = dict.fromkeys(one_token_each(model, '{"a":1}'), 40.0)
+    settings = {
+        "temperature": temperature,
+        "max_new_tokens": 60,
+        "logit_bias": likely,
+        **schema(SCHEMA),
+    }
+    plain, *fast = played(
+        model,
+        [
+            asked(prompt, NONE, seed=0, **settings),
+            *(asked(prompt, proposer, 8, seed=seed, **settings) for seed in range(8)),
+        ],
+    )
+
+    for answer in (plain, *fast):
+        assert GRAMMAR == answer.finished.reason
+        assert isinstance(json.loads(answer.text)["a"], int)
+    assert any(answer.finished.statistics.judged_tokens for answer in fast)
+    if temperature == 0.0:
+        assert {output_of(plain)} == {*map(output_of, fast)}
+
+
+def one_token_each(model: LoadedModel, text: str) -> set[int]:
+    """Return the tokens of a text's characters."""
+    return {token for character in text for token in model.text.encode(character)}
 
 
 NUL = "\N{NULL}"

@@ -23,7 +23,7 @@ MIROSTAT = settings_pb2.MirostatSettings(version=2, tau=TAU, eta=0.1)
 class ZipfLaw:
     """Many tokens with a long tail; the history turns which of them has which rank."""
 
-    power: float = 1.1
+    power: float = 0.3
 
     def logits(self, history: Sequence[int]) -> Logits:
         turn = sum(history[-2:]) % RANKS

@@ -77,19 +77,22 @@ CRITICAL = 18.4
 """What chi-square with two degrees of freedom exceeds once in ten thousand times."""
 
 
-@pytest.mark.parametrize("proposer", [NONE, "draft"])
-@pytest.mark.parametrize("length", [1, 8])
-def test_b02_sampling_under_speculation_really_samples(proposer, length):
+@pytest.mark.parametrize(
+    ("proposer", "length", "seeds"),
+    [("draft", 1, 2000), ("draft", 8, 2000), (NONE, 1, 2000), (NONE, 8, 500)],
+)
+def test_b02_sampling_under_speculation_really_samples(proposer, length, seeds):
     """B02: the speculative path filters probabilities and then takes the likeliest token.
 
-    2 000 seeds, on the engine without gRPC; every position has its own chi-square.
+    2 000 seeds, on the engine without gRPC; every position has its own chi-square. Plain decoding
+    is the same code at every position, so that of its longer outputs fewer are drawn.
     """
     model = staged(TARGET, drafts={"draft": FollowLaw(fixed(a=0.2, b=0.3, c=0.5))})
     answers = played(
         model,
         [
             asked("xyz", proposer, temperature=1.0, seed=seed, max_new_tokens=length)
-            for seed in range(2000)
+            for seed in range(seeds)
         ],
     )
 
