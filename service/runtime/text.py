@@ -112,7 +112,8 @@ class ModelText:
         """Compile what an output must match; any of `ends` may end it where it does.
 
         Raises:
-            InvalidRequest: it is malformed, or beyond the limits; `field` names it.
+            InvalidRequest: it is malformed, or beyond the limits; it is named inside `field`.
+            GrammarsBusy: too many others are being compiled.
         """
         return self._compiler.compile(language, ends, field)
 

@@ -7,11 +7,12 @@ from collections import OrderedDict
 from concurrent.futures import Executor
 
 from service.errors import FieldViolation, InvalidRequest
+from service.text.constraints.bounds import Bounds
 from service.text.constraints.deep_stack import DeepStacks
 from service.text.constraints.grammar import Compilation, Grammar, GrammarError, Words
 from service.text.constraints.limits import Limits
 from service.text.constraints.source import own_field, source_of, violations
-from service.text.constraints.state import Bounds, Course, GrammarState
+from service.text.constraints.state import Course, GrammarState
 from service.text.language import Language
 from service.text.tokenizer import Tokenizer
 

@@ -6,12 +6,12 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from weakref import ref
 
 from llguidance import LLMatcher
 
-from service.errors import ConstraintFailed, GrammarsBusy
+from service.errors import GrammarsBusy
+from service.text.constraints.bounds import Bounds, Closed
 from service.text.constraints.grammar import Grammar, GrammarError, bits_of
 
 Path = tuple["Path", int] | None
@@ -19,39 +19,6 @@ Path = tuple["Path", int] | None
 
 # The states of a pass and of what was drafted beyond it, with room to spare.
 _REMEMBERED = 48
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What holds at every place of one output.
-
-    `size` is the number of the tokenizer's ids. What is `reserved` is no part of the output; of
-    that, `ends` may end it where the grammar accepts.
-    """
-
-    field: str
-    size: int
-    ends: frozenset[int]
-    reserved: frozenset[int]
-
-    @property
-    def mask_bytes(self) -> int:
-        """Return the length of a mask: it reaches every id and every end."""
-        return -(-max(self.size, *(end + 1 for end in self.ends), 1) // 8)
-
-    def without_ends(self, bits: bytes) -> bytearray:
-        """Return a matcher's bits, those that are reserved cleared."""
-        mask = bytearray(bits[: self.mask_bytes].ljust(self.mask_bytes, b"\0"))
-        for token in self.reserved:
-            if token // 8 < len(mask):
-                mask[token // 8] &= ~(1 << token % 8)
-        return mask
-
-    def with_ends(self, mask: bytearray) -> bytes:
-        """Return a mask with the ends set."""
-        for token in self.ends:
-            mask[token // 8] |= 1 << token % 8
-        return bytes(mask)
 
 
 class Course:
@@ -87,40 +54,6 @@ class Course:
         except (GrammarError, GrammarsBusy):
             return False
         return True
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """After what may not follow, and after the end: nothing follows.
-
-    With `failed`, it could not be told what may.
-    """
-
-    bounds: Bounds
-    failed: bool = False
-
-    @property
-    def field(self) -> str:
-        return self.bounds.field
-
-    def after(self, token: int) -> Closed:
-        del token
-        return self
-
-    def permits(self, token: int) -> bool:
-        del token
-        return False
-
-    def mask(self) -> bytes:
-        if self.failed:
-            raise _failure(self.bounds)
-        return bytes(self.bounds.mask_bytes)
-
-    def prefetch(self) -> None:
-        pass
-
-    def is_complete(self) -> bool:
-        return False
 
 
 class GrammarState:
@@ -185,7 +118,7 @@ class GrammarState:
             if self._mask is None:
                 self._compute()
             if self._mask is None:
-                raise _failure(self._course.bounds)
+                raise self._course.bounds.failure()
             return self._mask
 
     def prefetch(self) -> None:
@@ -284,7 +217,3 @@ def _tokens(path: Path) -> Iterator[int]:
         path, token = path
         backwards.append(token)
     return reversed(backwards)
-
-
-def _failure(bounds: Bounds) -> ConstraintFailed:
-    return ConstraintFailed(bounds.field, "cannot be followed further within its limits")

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from engines.scripted.vocabulary import Special, tokenizer_json
+from service.errors import InvalidRequest
 from service.text.constraints.compiler import GrammarCompiler
+from service.text.language import JsonSchema
 from service.text.tokenizer import parse_tokenizer
 from service.text.vocabulary import byte_symbols
 
@@ -57,3 +61,17 @@ def accepts(state, text: str) -> bool:
 def spell(tokens) -> bytes:
     """Return what tokens of the larger vocabulary spell; the smaller one is its beginning."""
     return b"".join(PIECED.vocabulary.tokens[token] for token in tokens)
+
+
+def begin(language, ends=ENDS, compiler=COMPILERS["bytes"]):
+    return compiler.compile(language, ends, FIELD)
+
+
+def refusals(language, compiler=COMPILERS["bytes"]):
+    with pytest.raises(InvalidRequest) as refused:
+        compiler.compile(language, ENDS, FIELD)
+    return refused.value.violations
+
+
+def schema(**keywords) -> JsonSchema:
+    return JsonSchema(json.dumps(keywords))
