@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from google.protobuf.text_format import MessageToString
-
 from outrider.v1.generation_pb2 import (
     Admitted,
     Alternatives,
@@ -78,11 +76,8 @@ class Answer:
     @property
     def events(self) -> tuple[tuple[str, str], ...]:
         """Return each event's kind and content, neighbouring pieces of one kind joined."""
-        told = ((event.WhichOneof("event") or "", event) for event in self._events())
-        runs = groupby(told, key=lambda pair: pair[0])
-        return tuple(
-            (kind, "".join(_content(kind, event) for _, event in run)) for kind, run in runs
-        )
+        runs = groupby(self._events(), key=lambda event: event.WhichOneof("event") or "")
+        return tuple((kind, "".join(map(_content, run))) for kind, run in runs)
 
     @property
     def logprobs(self) -> tuple[Scored, ...]:
@@ -143,6 +138,16 @@ def _scored(logprobs: Sequence[float], alternatives: Sequence[Alternatives]) -> 
         yield Scored(logprob, tuple(zip(beside.token_ids, beside.logprobs, strict=True)))
 
 
-def _content(kind: str, event: SemanticEvent) -> str:
-    value = getattr(event, kind)
-    return value if isinstance(value, str) else MessageToString(value, as_one_line=True)
+def _content(event: SemanticEvent) -> str:
+    """Return what an event says; the ids of calls are made up for each request."""
+    match event.WhichOneof("event"):
+        case "reasoning_delta" | "text_delta" as kind:
+            return str(getattr(event, kind))
+        case "tool_call_start":
+            return f"{event.tool_call_start.index} {event.tool_call_start.name}"
+        case "tool_arguments_delta":
+            return event.tool_arguments_delta.json_fragment
+        case "finished":
+            return str(event.finished.reason)
+        case _:
+            return ""

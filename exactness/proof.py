@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Protocol
 
 from exactness.answer import Answer
@@ -19,22 +20,22 @@ from service.rpc.validation import validate
 
 View = Callable[[Answer], object]
 
-WIDTHS = (1, 3, 5)
 LEAST_SHIFT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where proofs are made: a model, who drafts, and how many outputs are drawn."""
+    """Where proofs are made: a model, who drafts and how far, and how many outputs are drawn."""
 
     subject: Subject
     proposers: tuple[str, ...]
+    widths: tuple[int, ...]
     samples: int
 
     def speculations(self) -> Iterator[tuple[str, SpeculationSettings]]:
         """Yield ways to speculate, by a name."""
         for proposer in self.proposers:
-            for width in WIDTHS:
+            for width in self.widths:
                 yield f"{proposer}, width {width}", drafted(proposer, width)
 
 
@@ -67,7 +68,7 @@ class Shows:
         plain = _answers(stage, PLAIN, self.without, self.given)
         before, after = map(self.view, plain)
         if before == after:
-            yield f"changes nothing: {after}"
+            yield f"changes nothing: {_short(after)}"
         drafts = 0
         for name, how in stage.speculations():
             answers = _answers(stage, how, self.without, self.given)
@@ -76,7 +77,8 @@ class Shows:
                 ("without", "with"), (before, after), answers, strict=True
             ):
                 if self.view(answer) != expected:
-                    yield f"{which} it, {name}: {self.view(answer)} and not {expected}"
+                    found = _short(self.view(answer))
+                    yield f"{which} it, {name}: {found} and not {_short(expected)}"
         if not drafts:
             yield "nothing was proposed"
 
@@ -189,6 +191,11 @@ class Elsewhere:
     def problems(self, stage: Stage) -> Iterator[str]:
         del stage
         return iter(())
+
+
+def _short(value: object) -> str:
+    """Return a value as far as a line of a report holds it."""
+    return shorten(str(value), 160, placeholder=" …")
 
 
 def _with(asked: Generation, how: SpeculationSettings) -> Generation:

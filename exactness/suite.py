@@ -45,7 +45,7 @@ class Work:
 
 
 FULL = Work(
-    tokens=16, combinations=True, kinds=None, samples=1000, drawn_per_field=400, real_samples=500
+    tokens=12, combinations=True, kinds=None, samples=800, drawn_per_field=300, real_samples=400
 )
 SHORT = Work(
     tokens=10, combinations=False, kinds=6, samples=40, drawn_per_field=150, real_samples=0
@@ -59,7 +59,7 @@ def short_checks() -> Iterator[Check]:
     yield partial(check_determinism, timed, SHORT.tokens, SHORT.kinds)
     yield partial(check_distribution, small, SHORT.samples, DISTRIBUTIONS[:1])
     yield partial(check_logprobs, timed, SHORT.tokens // 2)
-    yield partial(check_parameters, Stage(staged(), DISTRIBUTIONS[:1], SHORT.drawn_per_field))
+    yield partial(check_parameters, Stage(staged(), DISTRIBUTIONS[:1], (3,), SHORT.drawn_per_field))
 
 
 def all_checks(folder: Path, bundle: Path | None) -> Iterator[Check]:
@@ -79,7 +79,7 @@ def _scripted_checks() -> Iterator[Check]:
     small = scripted_small(takes_time=True)
     yield partial(check_distribution, small, FULL.samples, DISTRIBUTIONS)
     proposers = ("mostly-right", "own-law", "wrong")
-    yield partial(check_parameters, Stage(staged(), proposers, FULL.drawn_per_field))
+    yield partial(check_parameters, Stage(staged(), proposers, (1, 3, 5), FULL.drawn_per_field))
 
 
 def _tiny_checks(subject: Subject) -> Iterator[Check]:

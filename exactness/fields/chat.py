@@ -31,8 +31,7 @@ _REQUIRED = ToolChoice(mode=TOOL_CHOICE_MODE_REQUIRED)
 
 
 def _events(answer: Answer) -> object:
-    """Return what was said and called; ids of calls are made up for each request."""
-    return tuple((kind, "" if kind == "tool_call_start" else what) for kind, what in answer.events)
+    return answer.events
 
 
 def _turns(*turns: ChatMessage, **fields: object) -> Generation:
@@ -107,7 +106,7 @@ CHAT_MESSAGE: Mapping[str, Proof] = {
 }
 
 TOOL: Mapping[str, Proof] = {
-    "name": Shows(_calls(_FIRST), _calls(_SECOND), lambda answer: answer.text, "what is called"),
+    "name": Shows(_calls(_FIRST), _calls(_SECOND), _events, "what is called"),
     "description": Shows(_tools(Tool(name="ab")), _tools(Tool(name="ab", description="a"))),
     "parameters_json_schema": Shows(
         _calls(_FIRST),
