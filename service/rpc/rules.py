@@ -48,8 +48,7 @@ MAX_BIASES = 1024
 MAX_LISTED_IDS = 65_536
 """Of tokens allowed or banned: of any vocabulary up to twice this, one list or the other fits."""
 MAX_SOURCE_BYTES = 128 * 1024
-MAX_CHOICES = 4096
-MAX_CHOICE_BYTES = 4096
+MAX_CHOICES = 10_000
 MAX_TOOLS = 128
 MAX_TEMPLATE_ARGUMENT_BYTES = 64 * 1024
 MIN_WATCH_SECONDS = 0.1
@@ -170,7 +169,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     },
     "outrider.v1.Constraint.AnyJson": {},
     "outrider.v1.Constraint.Choice": {
-        "texts": Each(at_most_items(MAX_CHOICES), nonempty_at_most_bytes(MAX_CHOICE_BYTES)),
+        "texts": Each(at_most_items(MAX_CHOICES), _source),
     },
     "outrider.v1.Stop": {
         "text": nonempty_at_most_bytes(MAX_STOP_BYTES),

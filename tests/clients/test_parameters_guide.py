@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from outrider.v1.generation_pb2 import SpeculationOffReason
 from outrider.v1.settings_pb2 import Constraint, GenerationSettings, SequenceBreakers
+from service.text.dialects.registry import DIALECTS
 from tests.clients.guide import ROOT, commands, parameters, sent
 
 ROW = re.compile(r"^\| `([a-z_.]+)` \|", re.MULTILINE)
@@ -27,6 +29,21 @@ def test_every_parameter_has_its_row():
 def test_no_parameter_has_two_rows():
     rows = ROW.findall(TEXT)
     assert sorted(set(rows)) == sorted(rows)
+
+
+def test_every_dialect_is_named():
+    dialects = re.search(r"^Dialects: (.*?)\n\n", TEXT, re.MULTILINE | re.DOTALL)
+    assert dialects is not None
+    assert set(DIALECTS) == set(re.findall(r"`([a-z0-9_]+)`", dialects[1]))
+
+
+def test_every_reason_for_no_speculation_is_explained():
+    """But the one that is not used yet."""
+    wire = set(SpeculationOffReason.keys()) - {
+        "SPECULATION_OFF_REASON_UNSPECIFIED",
+        "SPECULATION_OFF_REASON_UNPROFITABLE",
+    }
+    assert wire == set(re.findall(r"^\| (SPECULATION_OFF_\w+) \|", TEXT, re.MULTILINE))
 
 
 def test_every_parameter_is_sent_by_a_command_that_runs():

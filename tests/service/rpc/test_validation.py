@@ -209,7 +209,7 @@ REFUSED_PARTS = [
     ("constraint.choice.texts", choices()),
     ("constraint.choice.texts", choices(*("x" * (MAX_CHOICES + 1)))),
     ("constraint.choice.texts[1]", choices("a", "")),
-    ("constraint.choice.texts[0]", choices("x" * 4097)),
+    ("constraint.choice.texts[0]", choices("x" * (MAX_SOURCE_BYTES + 1))),
 ]
 
 

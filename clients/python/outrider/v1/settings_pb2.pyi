@@ -575,7 +575,9 @@ Global___Stop: _TypeAlias = Stop  # noqa: Y015
 
 @_typing.final
 class Constraint(_message.Message):
-    """What the output must match. A source has at most 131072 bytes."""
+    """What the output must match. A source has at most 131072 bytes, and so have the texts of a choice
+    together.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -603,7 +605,7 @@ class Constraint(_message.Message):
         TEXTS_FIELD_NUMBER: _builtins.int
         @_builtins.property
         def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-            """The texts: 1 to 4096 of 1 to 4096 bytes."""
+            """The texts: 1 to 10000, none of them empty."""
 
         def __init__(
             self,
