@@ -56,7 +56,7 @@ STATUSES = {
     Status.NOT_FOUND: {"UnknownRequest", "UnknownModel", "UnknownProposer", "NoSuchRequest"},
     Status.ALREADY_EXISTS: {"DuplicateRequest"},
     Status.DEADLINE_EXCEEDED: {"CompletionDeadline", "RequestTimedOut"},
-    Status.RESOURCE_EXHAUSTED: {"NoFreeSlot", "QueueFull", "SlowConsumer"},
+    Status.RESOURCE_EXHAUSTED: {"GrammarsBusy", "NoFreeSlot", "QueueFull", "SlowConsumer"},
     Status.UNIMPLEMENTED: {"UnsupportedField"},
     Status.UNAVAILABLE: {"ServiceError", "Starting", "Draining", "EngineStopped"},
     Status.FAILED_PRECONDITION: {
