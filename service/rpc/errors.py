@@ -17,6 +17,7 @@ from service.errors import (
     DuplicateRequest,
     EngineStopped,
     FieldViolation,
+    GrammarsBusy,
     InvalidRequest,
     InvalidSettings,
     NoSuchRequest,
@@ -39,7 +40,7 @@ UNKNOWN_REASON = "INTERNAL"
 MAX_MESSAGE_CHARACTERS = 1024
 MAX_VIOLATIONS_BYTES = 3072
 MAX_FACT_CHARACTERS = 128
-UNAVAILABLE_RETRY_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -77,8 +78,8 @@ def retry_seconds(error: Exception) -> float | None:
     match error:
         case QueueFull(retry_seconds=seconds):
             return seconds
-        case Draining() | Starting():
-            return UNAVAILABLE_RETRY_SECONDS
+        case Draining() | GrammarsBusy() | Starting():
+            return RETRY_SECONDS
         case _:
             return None
 
