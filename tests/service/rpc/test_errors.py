@@ -77,7 +77,6 @@ DETAILS = {
     "NoSuchRequest": {"ResourceInfo"},
     "QueueFull": {"QuotaFailure", "RetryInfo"},
     "SlowConsumer": {"QuotaFailure"},
-    "GrammarsBusy": {"QuotaFailure"},
     "NoFreeSlot": {"QuotaFailure"},
     "GrammarsBusy": {"QuotaFailure", "RetryInfo"},
     "Draining": {"RetryInfo"},
