@@ -30,9 +30,21 @@ class PlannedTurn:
         Raises:
             InvalidRequest: no grammar can follow the schemas of some tools; it names each.
         """
-        if self.turn.choice is not ToolChoice.NONE:
+        calls = bool(self.turn.tools) and self.turn.choice is not ToolChoice.NONE
+        refuse(_no_objects(self.turn.tools) if calls else ())
+        turn = replace(self.turn, prompt=rendered)
+        found = self.text.read(self.dialect, turn, self.answer)
+        if calls and found.language is not None:
+            self._require_followed(found.language)
+        return found
+
+    def _require_followed(self, calls: Language) -> None:
+        """Compile the calls, which are kept for the output; refusals name the tools to blame."""
+        try:
+            self.text.constraint(calls, frozenset(), "chat.tools")
+        except InvalidRequest:
             refuse(_unfollowed(self.text, self.turn.tools))
-        return self.text.read(self.dialect, replace(self.turn, prompt=rendered), self.answer)
+            raise
 
 
 def plan_turn(text: ModelText, chat: ChatPrompt, answer: Language | None) -> PlannedTurn:
@@ -78,13 +90,23 @@ def _uncallable(text: ModelText, chat: ChatPrompt, dialect: Dialect) -> Iterator
         yield FieldViolation("chat.tools", rule)
 
 
+def _no_objects(tools: tuple[Tool, ...]) -> Iterator[FieldViolation]:
+    for index, tool in enumerate(tools):
+        try:
+            arguments_language(tool)
+        except ValueError as refused:
+            yield FieldViolation(_schema_field(index), str(refused))
+
+
 def _unfollowed(text: ModelText, tools: tuple[Tool, ...]) -> Iterator[FieldViolation]:
     """Compile each schema alone, so that a refusal names its tool."""
     for index, tool in enumerate(tools):
-        field = f"chat.tools[{index}].parameters_json_schema"
+        field = _schema_field(index)
         try:
             text.constraint(arguments_language(tool), frozenset(), field)
-        except ValueError as refused:
-            yield FieldViolation(field, str(refused))
         except InvalidRequest as refused:
             yield from (FieldViolation(field, found.description) for found in refused.violations)
+
+
+def _schema_field(index: int) -> str:
+    return f"chat.tools[{index}].parameters_json_schema"
