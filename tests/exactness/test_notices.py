@@ -126,11 +126,8 @@ def test_field_without_a_proof_fails(monkeypatch) -> None:
 
 
 def test_proof_of_no_field_fails(monkeypatch) -> None:
-    proofs = {
-        "outrider.v1.Stop": dict.fromkeys(
-            ("text", "texts"), table.PROOFS["outrider.v1.Stop"]["text"]
-        )
-    }
+    text = table.PROOFS["outrider.v1.Stop"]["text"]
+    proofs = {"outrider.v1.Stop": {"text": text, "texts": text}}
 
     failures = failures_of(monkeypatch, "v1.Stop.text", proofs)
 

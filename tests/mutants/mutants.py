@@ -137,4 +137,61 @@ MUTANTS = (
             "test_slot_that_cannot_be_restored_is_never_used_again"
         ),
     ),
+    Mutant(
+        name="penalties that ignore the drafted tokens of the block",
+        path="engines/sampling/rows.py",
+        old="base.generated + self._span.proposals[:before]",
+        new="base.generated",
+        killer=(
+            "tests/engines/sampling/test_rows.py::"
+            "test_row_sees_the_proposals_before_it_and_no_others"
+        ),
+    ),
+    Mutant(
+        name="mask taken at the start of the block for all its rows",
+        path="engines/sampling/following.py",
+        old="for token in generated[self.tokens :]:",
+        new="for token in generated[self.tokens : self.tokens]:",
+        killer=(
+            "tests/engines/sampling/test_permission.py::"
+            "test_constraint_masks_each_row_at_its_own_history"
+        ),
+    ),
+    Mutant(
+        name="coin of XTC that falls otherwise for the draft",
+        path="engines/sampling/xtc.py",
+        old="if self.coins.at(position) >= self.probability:",
+        new="if self.coins.at(kept.ids.size) >= self.probability:",
+        killer=(
+            "tests/engines/sampling/test_xtc.py::"
+            "test_coin_of_a_position_is_the_same_for_draft_and_target"
+        ),
+    ),
+    Mutant(
+        name="draft that counts no token of its own block",
+        path="engines/proposers/draft_model/turn.py",
+        old="distribution = process(row, request.sampler, history)",
+        new="distribution = process(row, request.sampler, request.history)",
+        killer=(
+            "tests/engines/proposers/draft_model/test_own_weights.py::"
+            "test_draft_with_the_targets_weights_is_accepted_whole"
+        ),
+    ),
+    Mutant(
+        name="least tokens looked at once for several rows",
+        path="engines/sampling/permission.py",
+        old="fixed = self._fixed(len(generated))",
+        new="fixed = self._fixed(len(generated) // 4 * 4)",
+        killer=(
+            "tests/engines/sampling/test_permission.py::"
+            "test_no_end_comes_before_the_least_number_of_tokens"
+        ),
+    ),
+    Mutant(
+        name="logprob of the block's first row for every token",
+        path="service/speculation/resolution.py",
+        old="            row = len(self.commits)\n",
+        new="            row = 0\n",
+        killer="tests/cases/test_logprobs.py::test_b25_greedy_values_are_those_of_plain_decoding",
+    ),
 )
