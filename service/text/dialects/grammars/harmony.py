@@ -18,47 +18,51 @@ def harmony_language(turn: Turn, answer: Language | None, spell: Spell) -> Langu
     Reasoning and, with tools, remarks to the user may come before the turn's last message. One
     turn holds one call: its last token ends the output.
     """
+    words = _Words(spell)
+    opened = words.opened(turn.prompt)
     if answer is not None:
-        start = f"{_before(spell, 'analysis')} {_final(spell)} @answer"
-        return Composite(grammar(start, *_definitions(spell)), (("answer", answer),))
+        start = f"{opened} {words.before('analysis')} {words.final} @answer"
+        return Composite(grammar(start, *words.definitions), (("answer", answer),))
     if not turn.tools:
         return None
+    before = words.before("analysis", "commentary")
     if turn.choice is ToolChoice.NONE:
-        before = _before(spell, "analysis", "commentary")
-        return Composite(
-            grammar(f"{before} {_final(spell)} {_TEXT.terminal}", *_definitions(spell)), ()
-        )
-    return _with_calls(turn, spell)
-
-
-def _with_calls(turn: Turn, spell: Spell) -> Language:
-    calls = open_calls(turn, lambda name, arguments: _call(name, arguments, spell))
+        start = f"{opened} {before} {words.final} {_TEXT.terminal}"
+        return Composite(grammar(start, *words.definitions), ())
+    calls = open_calls(turn, words.call)
+    start = f"{opened} {words.before('analysis')} call"
     if turn.choice is ToolChoice.AUTO:
-        before = _before(spell, "analysis", "commentary")
-        start = f"{before} (call | {_final(spell)} {_TEXT.terminal})"
-    else:
-        start = f"{_before(spell, 'analysis')} call"
-    return Composite(grammar(start, f"call: {calls.rule}", *_definitions(spell)), calls.parts)
+        start = f"{opened} {before} (call | {words.final} {_TEXT.terminal})"
+    return Composite(grammar(start, f"call: {calls.rule}", *words.definitions), calls.parts)
 
 
-def _definitions(spell: Spell) -> tuple[str, ...]:
-    return (_TEXT.definition, *_TEXT.until(END, spell)[1])
+class _Words:
+    """The parts of rules, as a tokenizer spells the markers."""
 
+    def __init__(self, spell: Spell) -> None:
+        self._body, joined = _TEXT.until(END, spell)
+        self._next = f'{self._body} {spell(START)} "assistant"'
+        self._channel, self._message = spell(CHANNEL), spell(MESSAGE)
+        self._constrain, self._called = spell(CONSTRAIN), spell(CALL)
+        self.definitions = (_TEXT.definition, *joined)
+        self.final = f'{self._channel} "final" {self._message}'
 
-def _before(spell: Spell, *channels: str) -> str:
-    """Return the rule's part for any messages on some channels, each up to the next one's role."""
-    named = " | ".join(map(quoted, channels))
-    body, _ = _TEXT.until(END, spell)
-    return f'({spell(CHANNEL)} ({named}) {spell(MESSAGE)} {body} {spell(START)} "assistant")*'
+    def before(self, *channels: str) -> str:
+        """Return the part for any messages on some channels, each up to the next one's role."""
+        named = " | ".join(map(quoted, channels))
+        return f"({self._channel} ({named}) {self._message} {self._next})*"
 
+    def opened(self, prompt: str) -> str:
+        """Return the part for the rest of a message that the prompt has opened, if it has."""
+        _, message, body = prompt.rpartition(START)[2].partition(MESSAGE)
+        return self._next if message and END not in body else ""
 
-def _final(spell: Spell) -> str:
-    return f'{spell(CHANNEL)} "final" {spell(MESSAGE)}'
+    def call(self, name: str, arguments: str) -> str:
+        """Return the part for a call.
 
-
-def _call(name: str, arguments: str, spell: Spell) -> str:
-    """Write a call; models name the recipient after the channel, and templates before it."""
-    recipient, channel = quoted(f" to=functions.{name}"), f'{spell(CHANNEL)} "commentary"'
-    form = f'({GAP} {spell(CONSTRAIN)} "json" | " json")?'
-    body = f"{form} {spell(MESSAGE)} {arguments} {spell(CALL)}?"
-    return f"(({channel} {recipient} | {recipient} {channel}) {body})"
+        Models name the recipient behind the channel, and templates before it.
+        """
+        recipient, channel = quoted(f" to=functions.{name}"), f'{self._channel} "commentary"'
+        form = f'({GAP} {self._constrain} "json" | " json")?'
+        body = f"{form} {self._message} {arguments} {self._called}?"
+        return f"(({channel} {recipient} | {recipient} {channel}) {body})"

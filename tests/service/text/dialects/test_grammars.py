@@ -80,7 +80,9 @@ TEXT = dict.fromkeys(CALLS, "hello") | {"harmony": "<|channel|>final<|message|>h
 OPENED = {
     **dict.fromkeys(("hermes", "deepseek_v3", "deepseek_v31"), "<think>\n"),
     **dict.fromkeys(("mistral", "mistral_args"), "[THINK]"),
+    "harmony": "<|channel|>analysis<|message|>",
 }
+PROMPT = {"harmony": "<|start|>user<|message|>Question?<|end|><|start|>assistant"}
 
 
 def permitted(name, turn, text, *, special=False, answer=None):
@@ -122,11 +124,11 @@ def test_call_may_follow_the_reasoning(name, choice, special):
 @pytest.mark.parametrize("name", OPENED)
 @both
 def test_reasoning_that_the_prompt_opened_must_close_first(name, special):
-    opened = turn(ToolChoice.REQUIRED, prompt=f"Question? {OPENED[name]}")
+    opened = turn(ToolChoice.REQUIRED, prompt=PROMPT.get(name, "Question? ") + OPENED[name])
     rest = REASONED[name].removeprefix(OPENED[name]) + CALLS[name]
 
     assert COMPLETE == permitted(name, opened, rest, special=special)
-    assert (True, True) != permitted(name, opened, CALLS[name], special=special)
+    assert COMPLETE != permitted(name, opened, CALLS[name], special=special)
 
 
 @each
