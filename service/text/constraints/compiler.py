@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from concurrent.futures import Executor
@@ -17,6 +18,7 @@ from service.text.language import Language
 from service.text.tokenizer import Tokenizer
 
 _SHOWN = 300
+_LISTING = re.compile(r"\n +\d+ \| ")
 
 _DEFAULT_LIMITS = Limits()
 
@@ -118,6 +120,7 @@ def _emptiness(state: GrammarState) -> str:
 
 
 def _shown(message: str) -> str:
-    """Return the compiler's words in one line of bounded length."""
-    line = " ".join(message.replace("<non-verbose/>", "").split())
+    """Return the compiler's words in one short line, without its listing of the source."""
+    said = _LISTING.split(message)[0].replace("<non-verbose/>", "")
+    line = " ".join(said.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -71,6 +71,7 @@ def test_refusal_names_the_field_and_gives_the_compilers_words(language, inside,
     assert words in violation.description
     assert len(violation.description) <= 300
     assert "\n" not in violation.description
+    assert "start:" not in violation.description
 
 
 def test_every_refused_choice_is_named():

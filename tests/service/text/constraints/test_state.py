@@ -210,6 +210,40 @@ def test_permits_is_the_bit_of_the_mask_whether_or_not_it_was_computed(walk):
     assert asked == {token for token in range(PIECED.vocabulary.size + 40) if other.permits(token)}
 
 
+def is_answer(text):
+    value = json.loads(text)
+    return list(value) == ["a"] and isinstance(value["a"], int)
+
+
+MATCHES = {
+    Regex("(ab|abc)+(12)?"): lambda text: re.fullmatch("(ab|abc)+(12)?", text),
+    Regex("[^a]{0,3}a|€+"): lambda text: re.fullmatch("[^a]{0,3}a|€+", text),
+    JsonSchema(ANSWER): is_answer,
+    Choice(("ye", "yes", "€", "hello")): {"ye", "yes", "€", "hello"}.__contains__,
+    Choice(("a" * 30, "ab")): {"a" * 30, "ab"}.__contains__,
+}
+# What leads to the end of an object, so that one comes to it now and then.
+CLOSING = frozenset(b'"a:1}')
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_written_with_permitted_tokens_matches_where_it_may_end(data):
+    compiler = COMPILERS[data.draw(st.sampled_from(sorted(COMPILERS)))]
+    language = data.draw(st.sampled_from(list(MATCHES)))
+    state, tokens = begin(compiler, language), []
+    for _ in range(40):
+        open_to = permitted(state)
+        if END in open_to:
+            assert MATCHES[language](spell(tokens).decode())
+            if open_to == {END}:
+                assert state.is_complete()
+                return
+        likely = sorted(open_to - ENDS, key=lambda token: (token not in CLOSING, token))
+        tokens.append(data.draw(st.sampled_from(likely[:4] + likely)))
+        state = state.after(tokens[-1])
+
+
 @given(walks())
 @settings(max_examples=120, deadline=None)
 def test_every_cut_of_a_text_into_tokens_leads_to_the_same_place(walk):
