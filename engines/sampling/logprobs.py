@@ -47,6 +47,6 @@ def of_kept(kept: Kept, token: int, alternatives: int) -> TokenLogprob:
 def _with(pairs: list[Alternative], own: Alternative, count: int) -> tuple[Alternative, ...]:
     """Return the pairs that have mass, and the token in the place of the last if it is not one."""
     listed = [pair for pair in pairs if pair[1] >= _LEAST]
-    if count and own[0] not in {token for token, _ in listed}:
+    if count and own[1] > -math.inf and own[0] not in {token for token, _ in listed}:
         listed = [*listed[: count - 1], own]
     return tuple(listed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engines.sampling.following import Following
 from engines.sampling.logits import Row, known
 from service.errors import InvalidLogits, NothingAllowed, OutriderError
+from service.generation.config import ResolvedGenerationConfig
 from service.speculation.contract import Constraint, History, SamplingInput
 
 Mask = NDArray[np.bool_]
@@ -61,23 +62,18 @@ class Permission:
     @classmethod
     def of(cls, request: SamplingInput) -> Permission:
         """Take over what a request forbids."""
-        config, vocabulary, constraint = request.config, request.vocabulary_size, request.constraint
-        ends, banned, allowed = (
+        vocabulary, ends, constraint = (
+            request.vocabulary_size,
             request.end_token_ids,
-            config.banned_token_ids,
-            config.allowed_token_ids,
+            request.constraint,
         )
-        bans = []
-        if allowed is not None:
-            bans.append(Ban.of_others("settings.allowed_token_ids", allowed, vocabulary))
-        if banned:
-            bans.append(Ban.of("settings.banned_token_ids", banned, vocabulary))
-        early = config.min_new_tokens > 0 and bool(ends)
+        early_tokens = request.config.min_new_tokens if ends else 0
+        early = Ban.of("settings.min_new_tokens", ends, vocabulary) if early_tokens else None
         return cls(
             vocabulary=vocabulary,
-            bans=tuple(bans),
-            early=Ban.of("settings.min_new_tokens", ends, vocabulary) if early else None,
-            early_tokens=config.min_new_tokens,
+            bans=tuple(_fixed_bans(request.config, vocabulary)),
+            early=early,
+            early_tokens=early_tokens,
             following=Following(constraint, ends) if constraint is not None else None,
         )
 
@@ -104,7 +100,7 @@ class Permission:
         """Return why no token of logits `[vocabulary]` can be chosen.
 
         That is the row itself where the request forbids nothing or the row holds no finite
-        maximum before, and otherwise the fewest fields that together forbid everything.
+        maximum before, and otherwise fields that forbid everything only together.
         """
         row = row[: self.vocabulary]
         peak = float(row.max())
@@ -145,6 +141,13 @@ class Permission:
 
 
 UNRESTRICTED = Permission()
+
+
+def _fixed_bans(config: ResolvedGenerationConfig, vocabulary: int) -> Iterator[Ban]:
+    if config.allowed_token_ids is not None:
+        yield Ban.of_others("settings.allowed_token_ids", config.allowed_token_ids, vocabulary)
+    if config.banned_token_ids:
+        yield Ban.of("settings.banned_token_ids", config.banned_token_ids, vocabulary)
 
 
 def _needed(bans: Sequence[Ban], possible: Mask) -> list[Ban]:

@@ -112,6 +112,12 @@ def test_raw_token_without_mass_is_still_listed() -> None:
     assert ((0, 0.0), (2, -3000.0)) == scored.alternatives
 
 
+def test_impossible_token_is_listed_nowhere() -> None:
+    scored = of_logits(np.array([0.0, -np.inf], np.float32), 1, 2)
+
+    assert (-math.inf, ((0, 0.0),)) == (scored.logprob, scored.alternatives)
+
+
 def test_broken_row_has_no_logprob() -> None:
     with pytest.raises(InvalidLogits):
         of_logits(np.array([0.0, np.nan], np.float32), 0, 0)
