@@ -24,7 +24,9 @@ from engines.scripted.clock import ManualClock
 from engines.scripted.device import Device
 from engines.scripted.law import HashLaw, Law, Logits
 from engines.scripted.model import ScriptedSettings, draft_rule, scripted_proposer
-from engines.scripted.rules import DraftRule
+from engines.scripted.proposer import ScriptedProposer
+from engines.scripted.rules import DraftRule, FollowScript
+from engines.scripted.sampling import ScriptedSampler
 from engines.scripted.target import ScriptedTarget
 from engines.scripted.vocabulary import (
     CHAT_TEMPLATE,
@@ -33,12 +35,13 @@ from engines.scripted.vocabulary import (
     tokenizer_json,
 )
 from service.__main__ import load_models
+from service.errors import OutriderError
 from service.generation.config import GenerationOverrides
 from service.runtime.models import LoadedModel, LoadedProposer
 from service.runtime.request import SpeculationMode
 from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.runtime.text import ModelText
-from service.speculation.contract import Tokens
+from service.speculation.contract import DraftBlock, DraftRequest, Tokens
 from service.speculation.cost import CostCurve
 from service.text.chat import ChatTemplate
 from service.text.tokenizer import Tokenizer, parse_tokenizer
@@ -144,6 +147,36 @@ def staged(
         ),
         defaults=GenerationOverrides(do_sample=False),
     )
+
+
+class Heedless:
+    """A draft that says its script whatever ends the output or is forbidden in it."""
+
+    def __init__(self, inner: ScriptedProposer) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def draft(
+        self, requests: Sequence[DraftRequest], pass_lanes: int
+    ) -> Sequence[DraftBlock | OutriderError | None]:
+        return self.inner.draft([*map(_freed, requests)], pass_lanes)
+
+
+def _freed(request: DraftRequest) -> DraftRequest:
+    """Return a request that nothing ends and no grammar binds."""
+    sampler = request.sampler
+    assert isinstance(sampler, ScriptedSampler)
+    free = replace(sampler, request=replace(sampler.request, constraint=None))
+    return replace(request, eos_token_ids=frozenset(), sampler=free)
+
+
+def with_heedless(model: LoadedModel, name: str, script: Tokens) -> LoadedModel:
+    """Return a model with one more draft, which says a script and heeds nothing."""
+    draft = Heedless(scripted_proposer(name, FollowScript(script)))
+    proposer = LoadedProposer(name, SpeculationMode.DRAFT_MODEL, draft)
+    return replace(model, proposers=(*model.proposers, proposer))
 
 
 def tiny(

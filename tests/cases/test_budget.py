@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import grpc
 import pytest
 from grpc import aio
 
 from engines.scripted.law import HashLaw, ScriptLaw
-from engines.scripted.model import scripted_proposer
-from engines.scripted.rules import FollowScript
-from service.runtime.models import LoadedModel, LoadedProposer
-from service.runtime.request import SpeculationMode
+from service.runtime.models import LoadedModel
 from tests.cases.asking import (
     CONTEXT,
     EOS,
@@ -28,34 +23,17 @@ from tests.cases.asking import (
     tokens_of,
 )
 from tests.cases.stage import EOS as END
-from tests.cases.stage import FixedLaw, staged, tiny
+from tests.cases.stage import FixedLaw, staged, tiny, with_heedless
 from tests.service.rpc.harness import complete, served
 
 LETTERS = tuple(b"abcdefghijklmnop")
 SPEAKER = tuple(b"say")
 
 
-class Heedless:
-    """A draft that proposes on past every end of the output."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-    def draft(self, requests, pass_lanes):
-        free = [replace(request, eos_token_ids=frozenset()) for request in requests]
-        return self.inner.draft(free, pass_lanes)
-
-
 def scripted(*output: int) -> LoadedModel:
     """Return a model that says exactly this; "perfect" drafts all of it, whatever ends it."""
     law = ScriptLaw(((SPEAKER, output),))
-    draft = Heedless(scripted_proposer("perfect", FollowScript((*output, END))))
-    proposer = LoadedProposer("perfect", SpeculationMode.DRAFT_MODEL, draft)
-    model = staged(law)
-    return replace(model, proposers=(*model.proposers, proposer))
+    return with_heedless(staged(law), "perfect", (*output, END))
 
 
 ENDS = {

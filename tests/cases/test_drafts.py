@@ -122,15 +122,16 @@ def test_b10_a_padded_embedding_is_served_and_its_padding_never_chosen():
     answers = played(
         model,
         [
-            asked("once", proposer, temperature=5.0, top_k=0, seed=seed, max_new_tokens=60)
+            asked("once", proposer, temperature=heat, top_k=0, seed=seed, max_new_tokens=60)
             for proposer in (NONE, LOOKUP, "draft")
-            for seed in range(4)
+            for heat in (0.0, 5.0)
+            for seed in range(3)
         ],
     )
 
     assert 265 == model.vocabulary_size < model.target.limits.vocabulary_size
     assert all(token < 265 for answer in answers for token in answer.tokens.token_ids)
-    assert any(answer.finished.statistics.accepted_tokens for answer in answers[-4:])
+    assert any(answer.finished.statistics.accepted_tokens for answer in answers[-3:])
 
 
 def with_other_token(path, token: int):

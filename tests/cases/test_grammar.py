@@ -16,13 +16,12 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from engines.scripted.law import Logits
-from engines.scripted.rules import FollowScript
 from outrider.v1 import generation_pb2, settings_pb2
 from service.runtime.models import LoadedModel
 from tests.cases.asking import GRAMMAR, LENGTH, NONE, asked, one, output_of, played
 from tests.cases.refusing import beside_a_control, refused, violations_of
 from tests.cases.stage import EOS as END
-from tests.cases.stage import staged, tiny
+from tests.cases.stage import staged, tiny, with_heedless
 from tests.service.rpc.harness import complete, served
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -65,8 +64,7 @@ def test_b31_a_draft_past_the_end_of_the_grammar_is_rejected_and_no_error(width,
     Two hundred runs over three widths and two temperatures; the draft proposes a brace, the end,
     two line breaks and a fence, again and again.
     """
-    draft = FollowScript(PAST_THE_END * 20)
-    model = staged(JsonLaw(), drafts={"fence": draft})
+    model = with_heedless(staged(JsonLaw()), "fence", PAST_THE_END * 20)
     settings = {"temperature": temperature, "max_new_tokens": 100, **schema(SCHEMA)}
     runs = 34
     plain = played(model, [asked("x", NONE, seed=seed, **settings) for seed in range(runs)])
@@ -79,7 +77,9 @@ def test_b31_a_draft_past_the_end_of_the_grammar_is_rejected_and_no_error(width,
         value = json.loads(answer.text)
         assert ["a"] == [*value]
         assert isinstance(value["a"], int)
-    assert any(answer.finished.statistics.draft_tokens for answer in fast)
+    statistics = [answer.finished.statistics for answer in fast]
+    assert any(each.accepted_tokens for each in statistics)
+    assert all(each.accepted_tokens < each.judged_tokens < each.draft_tokens for each in statistics)
     if temperature == 0.0:
         assert [*map(output_of, plain)] == [*map(output_of, fast)]
     else:
