@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.text.dialect import Spell, Turn
+from service.text.dialect import Spell, Turn, quoted
 from service.text.dialects.grammars.calls import Calls, WriteCall, open_calls
-from service.text.dialects.grammars.words import GAP, FreeText, grammar
-from service.text.language import Composite, Language
+from service.text.dialects.grammars.words import (
+    ANYTHING,
+    GAP,
+    FreeText,
+    grammar,
+    regex_literal,
+)
+from service.text.language import Composite, Language, Lark, Regex
 from service.text.tools import ToolChoice
 
 
@@ -55,7 +61,17 @@ def _answer(syntax: Tagged, turn: Turn, answer: Language, spell: Spell) -> Langu
     if syntax.reasoning is None:
         return answer
     thinking, definitions = _thinking(syntax, turn, spell, then=GAP)
-    return Composite(grammar(f"{thinking} @answer", *definitions), (("answer", answer),))
+    told_apart = _told_apart(answer, syntax.reasoning[0])
+    return Composite(grammar(f"{thinking} @answer", *definitions), (("answer", told_apart),))
+
+
+def _told_apart(answer: Language, opening: str) -> Language:
+    """Return an answer that does not begin as reasoning does, where its language might have it."""
+    if not isinstance(answer, Regex):
+        return answer
+    pattern = regex_literal(answer.pattern)
+    reasoning = f"(/[ \\t\\r\\n]*/ {quoted(opening)} {ANYTHING})"
+    return Lark(f"start: ANSWER\nANSWER: {pattern} & ~{reasoning}")
 
 
 def _text_only(syntax: Tagged, turn: Turn, spell: Spell) -> Language:
@@ -105,7 +121,10 @@ def _thinking(
     opening, closing = syntax.reasoning
     thought = FreeText("THOUGHT", syntax.reasoning)
     until, joined = thought.until(closing, spell)
-    rule = f"{until} {then}"
-    if not turn.prompt.rstrip().endswith(opening):
-        rule = f"({spell(opening)} {rule})?"
-    return rule, (thought.definition, *joined)
+    if turn.prompt.rstrip().endswith(opening):
+        return f"{until} {then}", (thought.definition, *joined)
+    if spell(opening) != quoted(opening):
+        return f"({spell(opening)} {until} {then})?", (thought.definition, *joined)
+    # One terminal: else an answer that may begin with these letters would take them.
+    whole = f"THINKING: {spell(opening)} {until}"
+    return f"(THINKING {then})?", (thought.definition, *joined, whole)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.text.dialect import Spell, quoted
 
 SPACE = "SPACE: /[ \\t\\r\\n]{1,8}/"
-ANY = "ANY: /(?s:.*)/"
+ANYTHING = "/(?s:.*)/"
+ANY = f"ANY: {ANYTHING}"
+
+_IN_LITERAL = re.compile(r"\\.|[/\n\r]", re.DOTALL)
+_WRITTEN = {"/": "\\/", "\n": "\\n", "\r": "\\r", "\\\n": "\\n", "\\\r": "\\r"}
 
 GAP = "SPACE?"
 """Optional white space, for rules."""
@@ -40,6 +45,11 @@ class FreeText:
             return f"{self.terminal} {spelled}", ()
         joined = f"{self.terminal}_UNTIL"
         return joined, (f"{joined}: {self.terminal} {spelled}",)
+
+
+def regex_literal(pattern: str) -> str:
+    """Return a regular expression between slashes."""
+    return "/" + _IN_LITERAL.sub(lambda found: _WRITTEN.get(found[0], found[0]), pattern) + "/"
 
 
 def alternatives(rules: Sequence[str]) -> str:

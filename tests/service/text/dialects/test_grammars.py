@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from service.text.dialect import Turn, reading
 from service.text.dialects.registry import DIALECTS
-from service.text.language import JsonSchema
+from service.text.language import JsonSchema, Regex
 from service.text.tools import NamedTool, Tool, ToolChoice
 from tests.service.text.dialects.walks import hear, permits, tokenizer_with, walk
 
@@ -219,6 +219,40 @@ def test_reasoning_is_free_before_a_constrained_answer(name, special):
         (reasoned, BEGUN),
     ):
         assert expected == permitted(name, Turn(), text, special=special, answer=answer)
+
+
+@pytest.mark.parametrize("name", ["think", "hermes", "deepseek_v3", "mistral"])
+@both
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hello", COMPLETE),
+        ("OPENhm", BEGUN),
+        ("OPENa thought longer than the answerCLOSEhello", COMPLETE),
+        ("OPENhmCLOSE", BEGUN),
+        ("OPENhmCLOSE\n\na/b", COMPLETE),
+        ("a text longer than the answer", REFUSED),
+    ],
+)
+def test_reasoning_is_told_from_an_answer_of_any_letters(name, special, text, expected):
+    """The answer's language has the opening tag too, where that is letters."""
+    tags = ("[THINK]", "[/THINK]") if name == "mistral" else ("<think>", "</think>")
+    written = text.replace("OPEN", tags[0]).replace("CLOSE", tags[1])
+    answer = Regex(r"[^\n]{1,16}|a\/b/")
+
+    assert expected == permitted(name, Turn(), written, special=special, answer=answer)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [("a/b", "a/b"), (r"a\/b", "a/b"), ("a\nb", "a\nb"), (r"a\\/", "a\\/"), ("[/]x", "/x")],
+)
+def test_regular_expression_means_the_same_behind_reasoning(pattern, text):
+    answer = Regex(pattern)
+
+    assert COMPLETE == permitted("think", Turn(), f"<think></think>{text}", answer=answer)
+    assert COMPLETE == permitted("think", Turn(), text, answer=answer)
+    assert REFUSED == permitted("think", Turn(), "x" + text, answer=answer)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
