@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -118,6 +119,12 @@ def row_after(logits: np.ndarray, tokens) -> np.ndarray:
     return logits[tokens[-1] if tokens else 3]
 
 
+@cache
+def drafted(sampler: RowSampler, assumed: tuple[int, ...]) -> Kept:
+    """Return what the draft draws from; the same few histories come again and again."""
+    return sampler.distribution(row_after(DRAFT_LOGITS, assumed), History((), assumed))
+
+
 def two_tokens(sampler: RowSampler, seed: int) -> tuple[int, int]:
     """Return the first two tokens of an output whose blocks have two proposals."""
     randomness = randomness_from_seed(seed, 1.0)
@@ -126,7 +133,7 @@ def two_tokens(sampler: RowSampler, seed: int) -> tuple[int, int]:
         block = []
         for offset in range(2):
             assumed = (*output, *(proposal.token for proposal in block))
-            draft = sampler.distribution(row_after(DRAFT_LOGITS, assumed), History((), assumed))
+            draft = drafted(sampler, assumed)
             draw = randomness.draft.at(len(output) + offset)
             block.append(Proposal(draft.sample(draw), draft))
         tokens = tuple(proposal.token for proposal in block)
