@@ -36,7 +36,13 @@ class PlannedTurn:
         found = self.text.read(self.dialect, turn, self.answer)
         if calls and found.language is not None:
             self._require_followed(found.language)
+        if self.answer not in {None, found.language}:
+            self._require_compiled(self.answer)
         return found
+
+    def _require_compiled(self, answer: Language) -> None:
+        """Compile an answer alone: behind free reasoning nothing is refused under its own name."""
+        self.text.constraint(answer, self.text.eos_token_ids, "settings.constraint")
 
     def _require_followed(self, calls: Language) -> None:
         """Compile the calls, which are kept for the output; refusals name the tools to blame."""

@@ -12,7 +12,7 @@ from service.runtime.text import ModelText
 from service.text.chat import ChatTemplate
 from service.text.dialect import Turn
 from service.text.dialects.registry import DIALECTS
-from service.text.language import AnyJson, Choice, Composite
+from service.text.language import AnyJson, Choice, Composite, JsonSchema, Regex
 from service.text.parser import PLAIN_TEXT
 from service.text.tools import NamedTool, Tool, ToolChoice
 from tests.service.runtime.doubles import TOKENIZER, loaded_model, request
@@ -100,6 +100,18 @@ def test_constraint_of_the_request_holds_behind_the_reasoning():
 
     assert "settings.constraint" == found.constraint_field
     assert (("answer", AnyJson()),) == found.reading.language.parts
+
+
+@pytest.mark.parametrize(
+    ("constraint", "field"),
+    [
+        (Regex("[a-z"), "settings.constraint.regex"),
+        (JsonSchema('{"type": "objekt"}'), "settings.constraint.json_schema"),
+        (Choice(("a", "")), "settings.constraint.choice.texts[1]"),
+    ],
+)
+def test_constraint_behind_the_reasoning_is_refused_under_its_own_field(constraint, field):
+    assert [field] == [*refused(chat(), constraint=constraint)]
 
 
 def test_constraint_of_a_model_without_reasoning_is_all_there_is():
