@@ -16,7 +16,14 @@ from engines.scripted.model import ScriptedSettings, scripted_proposer, scripted
 from engines.scripted.proposer import Pace
 from engines.scripted.rules import DraftRule, FollowLaw, FollowTarget
 from engines.scripted.timetable import Timetable
+from engines.scripted.vocabulary import Special
 from service.generation.config import ResolvedGenerationConfig
+from service.generation.sampling import (
+    DrySettings,
+    MirostatSettings,
+    SamplerOrder,
+    XtcSettings,
+)
 from service.speculation.contract import Proposer, Tokens
 from service.speculation.cost import CostCurve
 from service.speculation.lifecycle import RequestStatus
@@ -37,11 +44,25 @@ LOOKUP = "lookup"
 # A steep curve, so that adaptive widths differ with the batch.
 CURVE = CostCurve.from_points({(1, 1): 10.0, (1, 9): 14.0, (8, 1): 20.0, (8, 9): 60.0})
 SAMPLED = replace(GREEDY, do_sample=True, temperature=1.0)
+DRY = DrySettings(multiplier=1.5, allowed_length=1)
 CONFIGS = (
     SAMPLED,
     replace(SAMPLED, temperature=0.6, top_k=3),
     replace(SAMPLED, temperature=1.5, top_p=0.8, min_p=0.1),
     replace(SAMPLED, repetition_penalty=1.3, frequency_penalty=0.5, presence_penalty=0.2),
+    replace(SAMPLED, top_a=0.2, typical_p=0.9, sampler_order=SamplerOrder.TEMPERATURE_LAST),
+    replace(SAMPLED, dry=DRY, xtc=XtcSettings(probability=0.5, threshold=0.1)),
+    replace(SAMPLED, mirostat=MirostatSettings(version=1, tau=1.0, eta=0.5)),
+    replace(SAMPLED, mirostat=MirostatSettings(version=2, tau=1.0, eta=0.5)),
+    replace(SAMPLED, min_new_tokens=8, logit_bias={int(Special.EOS): 3.0}),
+)
+SHAPED = (
+    replace(GREEDY, repetition_penalty=1.4, repeat_last_n=5),
+    replace(GREEDY, frequency_penalty=0.7, presence_penalty=0.4, repeat_last_n=-1),
+    replace(GREEDY, dry=DRY),
+    replace(GREEDY, min_new_tokens=9, logit_bias={int(Special.EOS): 9.0}),
+    replace(GREEDY, banned_token_ids=frozenset(LETTERS[::3])),
+    replace(GREEDY, allowed_token_ids=frozenset(LETTERS[:5])),
 )
 
 
@@ -246,3 +267,22 @@ def test_sampled_output_of_a_seed_is_the_same_alone_and_in_any_batch(
         assert alone.tokens == ended.tokens
         assert_counters_agree(ended)
     assert_totals_agree(together)
+
+
+@settings(max_examples=120)
+@given(worlds(), st.lists(requests(st.sampled_from(SHAPED)), min_size=1, max_size=8))
+def test_greedy_output_under_settings_is_that_of_plain_decoding(
+    world: World, drawn: list[Request]
+) -> None:
+    """B26: what counts earlier tokens counts those of the block, whatever becomes of them."""
+    driver = play(world, drawn, assert_cache_matches)
+
+    for index, request in enumerate(drawn):
+        bare = replace(request, rule=None, arrives_after=0)
+        plain = play(alone_in(world), [bare], assert_cache_matches).plays["0"]
+        ended = driver.plays[str(index)]
+        assert ended.ended is not None
+        assert (RequestStatus.COMPLETED, None) == (ended.ended.status, ended.ended.error)
+        assert plain.tokens == ended.tokens
+        assert_counters_agree(ended)
+    assert_totals_agree(driver)
