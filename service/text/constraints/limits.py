@@ -15,7 +15,8 @@ class Limits:
     compilation, of which at most `compilations` run at once. `cached_grammars` and `cached_bytes`
     (of sources) bound what is kept. The rest bounds the engine of the grammars: `lexer_states`
     its memory, some 2 kB each, and `initial_fuel`, `step_fuel`, `step_items` and `row_items` its
-    work.
+    work. That work may still take seconds, so that an output is given up after the first step of
+    more than `step_seconds` of processor time.
     """
 
     source_bytes: int = 128 * 1024
@@ -29,7 +30,8 @@ class Limits:
     initial_fuel: int = 1_000_000
     step_fuel: int = 200_000
     step_items: int = 50_000
-    row_items: int = 6_000
+    row_items: int = 4_000
+    step_seconds: float = 0.25
 
     def of_parser(self) -> llguidance.LLParserLimits:
         """Return those that the engine of the grammars keeps by itself."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from time import thread_time
+from typing import TypeVar
 from weakref import ref
 
 from llguidance import LLMatcher
@@ -13,6 +15,8 @@ from llguidance import LLMatcher
 from service.errors import GrammarsBusy
 from service.text.constraints.bounds import Bounds, Closed
 from service.text.constraints.grammar import Grammar, GrammarError, bits_of
+
+Result = TypeVar("Result")
 
 Path = tuple["Path", int] | None
 """The tokens of an output, the last one outside; what comes before is shared, not copied."""
@@ -34,7 +38,19 @@ class Course:
         self.lock = threading.Lock()
         self.grammar = grammar
         self.is_alone = False
+        self.is_too_slow = False
         self._remembering: deque[ref[GrammarState]] = deque()
+
+    def measured(self, work: Callable[[], Result]) -> Result:
+        """Return the result of a step; one that takes too long is the last.
+
+        Processor time is counted: a busy machine fails no one's output.
+        """
+        begun = thread_time()
+        result = work()
+        if thread_time() - begun > self.grammar.compilation.limits.step_seconds:
+            self.is_too_slow = True
+        return result
 
     def remember(self, state: GrammarState) -> None:
         """Note that a state has got successors; the oldest to have some forgets them."""
@@ -106,7 +122,9 @@ class GrammarState:
                 return _has(self._mask, token)
             if token in bounds.reserved:
                 return token in bounds.ends and self._matcher.is_accepting()
-            return 0 <= token < bounds.size and self._matcher.validate_tokens([token]) == 1
+            if self._course.is_too_slow or not 0 <= token < bounds.size:
+                return False
+            return self._course.measured(lambda: self._matcher.validate_tokens([token])) == 1
 
     def mask(self) -> bytes:
         """Return which tokens may follow, as bits in the order of the ids.
@@ -146,9 +164,9 @@ class GrammarState:
 
     def _compute(self) -> None:
         """Fill in the mask, or leave it out where it cannot be computed."""
-        bits = bits_of(self._matcher)
+        bits = self._bits()
         if bits is None and self._restarted():
-            bits = bits_of(self._matcher)
+            bits = self._bits()
         if bits is None:
             return
         bounds = self._course.bounds
@@ -156,6 +174,11 @@ class GrammarState:
         self._accepts = self._matcher.is_accepting()
         self._continues = bool(mask.strip(b"\0"))
         self._mask = bounds.with_ends(mask) if self._accepts else bytes(mask)
+
+    def _bits(self) -> bytes | None:
+        if self._course.is_too_slow:
+            return None
+        return self._course.measured(lambda: bits_of(self._matcher))
 
     def _successor(self, token: int) -> State:
         bounds = self._course.bounds
@@ -171,7 +194,7 @@ class GrammarState:
 
     def _fork(self, token: int) -> GrammarState | None:
         matcher = self._matcher.deep_copy()
-        if not _consumes(matcher, token):
+        if not self._course.measured(lambda: _consumes(matcher, token)):
             return None
         state = GrammarState(self._course, matcher, (self._path, token))
         state._grammar = self._grammar
@@ -189,6 +212,8 @@ class GrammarState:
     def _restarted(self) -> bool:
         """Follow the output again in an own automaton, where the shared one is full."""
         course = self._course
+        if course.is_too_slow:
+            return False
         if self._grammar is course.grammar and not course.go_alone():
             return False
         self._grammar = course.grammar

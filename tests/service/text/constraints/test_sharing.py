@@ -12,6 +12,7 @@ from service.text.constraints.limits import Limits
 from service.text.constraints.state import GrammarState
 from service.text.language import (
     AnyJson,
+    Lark,
     Regex,
 )
 from tests.service.text.constraints.words import (
@@ -114,3 +115,20 @@ def test_constraint_that_exceeds_its_limits_fails_by_its_field_and_says_nothing_
 
     assert str(failed.value) == f"{FIELD} cannot be followed further within its limits"
     assert failed.value.__cause__ is None
+
+
+def test_output_whose_grammar_takes_too_long_to_follow_is_given_up():
+    """The library's own limits let a step of an ambiguous grammar take seconds."""
+    ambiguous = Lark('start: x{0,9999}\nx: "a"?')
+    state = begin(GrammarCompiler(BYTES, ENDS, Limits(step_seconds=0.02)), ambiguous)
+
+    with pytest.raises(ConstraintFailed):
+        grown(state, "a" * 60)
+
+
+def test_outputs_that_are_too_slow_disturb_no_other():
+    small = GrammarCompiler(BYTES, ENDS, Limits(step_seconds=0.0))
+    state = begin(small, Regex("ab"))
+
+    assert not state.after(ord("a")).permits(ord("b"))
+    assert permitted(begin(small, Regex("ab"))) == {ord("a")}
