@@ -76,7 +76,7 @@ class Mirostat:
         """Return the ids of a surprise of at most `mu`, and the likeliest in any case."""
         total = total_of(row, peak, temperature)
         most = max(0.0, self.mu * math.log(2.0) - math.log(total))
-        ids = ids_within(row, peak, most * temperature + SLACK_NATS)
+        ids = ids_within(row, peak, (most + SLACK_NATS) * temperature)
         kept = weights_of(row[ids], peak, temperature) >= 2.0 ** min(-self.mu, 1.0) * total
         return ids[kept] if kept.any() else np.array([row.argmax()])
 

@@ -253,7 +253,10 @@ def zipf_count(descending: Sequence[float], mu: float, vocabulary: int) -> int:
     excess = s - 1
     if abs(excess) < 1e-6:
         raise AmbiguousError
-    k = (excess * 2**mu / (1 - vocabulary**-excess)) ** (1 / s)
+    try:
+        k = (excess * 2**mu / (1 - vocabulary**-excess)) ** (1 / s)
+    except OverflowError:
+        return vocabulary
     if _is_near(k % 1.0, 0.5):
         raise AmbiguousError
     return min(vocabulary, max(1, round(k)))

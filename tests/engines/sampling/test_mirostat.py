@@ -38,7 +38,7 @@ def mu_of(sampler: RowSampler) -> float:
     row=arrays(np.float32, 110, elements=st.integers(-80, 80).map(lambda step: step / 8)),
     version=st.sampled_from([1, 2]),
     mu=st.floats(-1.0, 12.0),
-    temperature=st.sampled_from([0.5, 1.0, 3.0]),
+    temperature=st.sampled_from([1e-4, 0.5, 1.0, 3.0, 1e5]),
 )
 def test_keeps_what_its_definition_keeps(row, version, mu, temperature) -> None:
     try:
