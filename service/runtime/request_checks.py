@@ -13,8 +13,8 @@ from service.runtime.request import GenerationRequest, TokenPrompt
 
 _MOST_VIOLATIONS = 16
 MAX_LISTED_LOGPROBS = 2**20
-"""Of one request, alternatives included. On the wire each takes at most 9 bytes, so that a whole
-answer stays within any message limit that is not unusually low."""
+"""Of one request, alternatives included. On the wire each takes at most 11 bytes, the token's own
+included, so that a whole answer stays within any message limit that is not unusually low."""
 
 
 def refuse(violations: Iterable[FieldViolation]) -> None:

@@ -94,3 +94,14 @@ async def test_whole_output_joins_text_reasoning_and_complete_calls():
     assert ("so.!", "hm") == (response.text, response.reasoning)
     expected = [chat_pb2.ToolCall(id="a", name="f", arguments_json='{"x":1}')]
     assert expected == list(response.tool_calls)
+
+
+async def test_end_without_a_call_ends_none_again():
+    Event = generation_pb2.SemanticEvent  # noqa: N806 - a type
+    start, end = generation_pb2.ToolCallStart(name="f"), generation_pb2.ToolCallEnd()
+    output = WholeOutput()
+    output.add(
+        round_of(Event(tool_call_start=start), Event(tool_call_end=end), Event(tool_call_end=end))
+    )
+    response = output.response(generation_pb2.Admitted(), generation_pb2.Finished())
+    assert 1 == len(response.tool_calls)

@@ -148,6 +148,24 @@ def test_whole_output_holds_the_same_as_its_rounds():
     assert (joined.tokens, joined.prompt_logprobs) == (whole.tokens, whole.prompt_logprobs)
 
 
+@pytest.mark.parametrize("alternatives", [0, 1, 2, 20])
+def test_listed_log_probability_takes_few_bytes(alternatives: int):
+    """What the bound on a request's log-probabilities rests on; ids of vocabularies up to 2**21."""
+    largest = 2**21 - 1
+    likeliest = tuple((largest - place, -1.0 - place) for place in range(alternatives))
+    count = 500
+    committed = PublishedRound(
+        tokens=tuple(TokenCommit(largest, place, None) for place in range(count)),
+        sources=(TokenSource.PLAIN,) * count,
+        judged=0,
+        accepted=0,
+        events=(),
+        logprobs=(TokenLogprob(-1.0, likeliest),) * count,
+    )
+    listed = count * (1 + alternatives)
+    assert 11 * listed >= round_message(committed).ByteSize()
+
+
 def test_reasoning_tokens_are_part_of_the_usage():
     ended = Ended(FinishReason.EOS, None, 3, 9, SequenceStatistics(), reasoning_tokens=4)
     expected = generation_pb2.Usage(prompt_tokens=3, completion_tokens=9, reasoning_tokens=4)
