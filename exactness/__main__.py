@@ -8,6 +8,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +16,7 @@ from rich.console import Console
 
 from benchmarks.machine import circumstances
 from exactness.result import Result
-from exactness.suite import Check, all_checks, short_checks
+from exactness.suite import ENGINES, Check, short_checks
 from exactness.table import show
 
 
@@ -24,8 +25,7 @@ def main() -> int:
     arguments = _arguments()
     console, found, started = Console(stderr=True), circumstances(), time.monotonic()
     with TemporaryDirectory(prefix="outrider-exactness-") as folder:
-        wanted = short_checks() if arguments.short else all_checks(Path(folder), arguments.model)
-        results = list(_run(wanted, console))
+        results = list(_run(_wanted(arguments, Path(folder)), console))
     show(Console(), results)
     if arguments.json is not None:
         rows = [{**asdict(result), "holds": result.holds} for result in results]
@@ -41,10 +41,20 @@ def _arguments() -> Namespace:
         "--short", action="store_true", help="a part of each check that needs no weights"
     )
     parser.add_argument(
+        "--engine", action="append", choices=ENGINES, help="only this one; repeatable"
+    )
+    parser.add_argument(
         "--model", type=Path, metavar="DIR", help="a bundle instead of the default model's"
     )
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the results there, too")
     return parser.parse_args()
+
+
+def _wanted(arguments: Namespace, folder: Path) -> Iterator[Check]:
+    if arguments.short:
+        return short_checks()
+    engines = arguments.engine or ENGINES
+    return chain.from_iterable(ENGINES[name](folder, arguments.model) for name in engines)
 
 
 def _run(checks: Iterator[Check], console: Console) -> Iterator[Result]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from exactness.checks.determinism import check_determinism
 from exactness.checks.distribution import check_distribution, check_first_tokens
-from exactness.checks.greedy import check_greedy
+from exactness.checks.greedy import check_greedy, check_settings
 from exactness.checks.logprobs import check_logprobs, check_prompt_logprobs
 from exactness.checks.parameters import check_parameters
 from exactness.models.onnx import bundled, tiny
@@ -17,7 +17,6 @@ from exactness.models.scripted import scripted, scripted_small
 from exactness.models.staged import staged
 from exactness.proof import Stage
 from exactness.result import Result
-from exactness.subject import Subject
 
 Check = Callable[[], Result]
 
@@ -62,17 +61,12 @@ def short_checks() -> Iterator[Check]:
     yield partial(check_parameters, Stage(staged(), DISTRIBUTIONS[:1], (3,), SHORT.drawn_per_field))
 
 
-def all_checks(folder: Path, bundle: Path | None) -> Iterator[Check]:
-    """Yield every check: on scripted models, on a tiny one built in a folder, on a bundle."""
-    yield from _scripted_checks()
-    yield from _tiny_checks(tiny(folder))
-    yield from _real_checks(bundled(bundle))
-
-
-def _scripted_checks() -> Iterator[Check]:
+def _scripted_checks(folder: Path, bundle: Path | None) -> Iterator[Check]:
+    del folder, bundle
     for takes_time in (False, True):
         subject = scripted(takes_time=takes_time)
         yield partial(check_greedy, subject, FULL.tokens, all_of_them=FULL.combinations)
+        yield partial(check_settings, subject, FULL.tokens)
         yield partial(check_determinism, subject, FULL.tokens, FULL.kinds)
         yield partial(check_logprobs, subject, FULL.tokens)
         yield partial(check_prompt_logprobs, subject)
@@ -82,17 +76,31 @@ def _scripted_checks() -> Iterator[Check]:
     yield partial(check_parameters, Stage(staged(), proposers, (1, 3, 5), FULL.drawn_per_field))
 
 
-def _tiny_checks(subject: Subject) -> Iterator[Check]:
+def _tiny_checks(folder: Path, bundle: Path | None) -> Iterator[Check]:
+    del bundle
+    subject = tiny(folder)
     yield partial(check_greedy, subject, FULL.tokens, all_of_them=FULL.combinations)
+    yield partial(check_settings, subject, FULL.tokens)
     yield partial(check_determinism, subject, FULL.tokens, FULL.kinds)
     yield partial(check_distribution, subject, FULL.samples, TINY_DISTRIBUTIONS)
     yield partial(check_logprobs, subject, FULL.tokens)
     yield partial(check_prompt_logprobs, subject)
 
 
-def _real_checks(subject: Subject) -> Iterator[Check]:
+def _bundle_checks(folder: Path, bundle: Path | None) -> Iterator[Check]:
+    del folder
+    subject = bundled(bundle)
     yield partial(check_greedy, subject, FULL.tokens, all_of_them=False)
+    yield partial(check_settings, subject, FULL.tokens)
     yield partial(check_determinism, subject, FULL.tokens, SHORT.kinds)
     yield partial(check_first_tokens, subject, FULL.real_samples, REAL_DISTRIBUTIONS)
     yield partial(check_logprobs, subject, SHORT.tokens)
     yield partial(check_prompt_logprobs, subject)
+
+
+ENGINES: Mapping[str, Callable[[Path, Path | None], Iterator[Check]]] = {
+    "scripted": _scripted_checks,
+    "tiny": _tiny_checks,
+    "bundle": _bundle_checks,
+}
+"""Every check of an engine; models are built in a folder, and None is the default bundle."""

@@ -1,4 +1,4 @@
-"""Sampled requests of every kind that shapes the distribution, confined to a few tokens."""
+"""Settings of every kind that shapes the output, sampled or greedy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from exactness.subject import Subject
 from outrider.v1.settings_pb2 import (
     SAMPLER_ORDER_TEMPERATURE_LAST,
+    Constraint,
     DrySettings,
     GenerationSettings,
     MirostatSettings,
     SequenceBreakers,
+    Stop,
     XtcSettings,
 )
 
@@ -76,3 +78,24 @@ def variants(subject: Subject) -> Mapping[str, GenerationSettings]:
         "banned": {"banned_token_ids": [second]},
     }
     return {name: sampled(subject, **each) for name, each in changes.items()}
+
+
+def shaped(subject: Subject) -> Mapping[str, GenerationSettings]:
+    """Return settings by a name, each of which shapes greedy output in a way of its own."""
+    first, second, *_ = subject.alphabet
+    breakers = SequenceBreakers(texts=["."])
+    schema = '{"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}'
+    changes: dict[str, dict[str, object]] = {
+        "repetition penalty": {"repetition_penalty": 1.4, "repeat_last_n": 8},
+        "frequency and presence penalties": {"frequency_penalty": 0.5, "presence_penalty": 0.3},
+        "DRY": {"dry": DrySettings(multiplier=2.0, allowed_length=1, sequence_breakers=breakers)},
+        "bias": {"logit_bias": {first: 2.0, second: -2.0}},
+        "bans": {"banned_token_ids": [first, second]},
+        "few tokens": {"allowed_token_ids": subject.alphabet},
+        "least tokens": {"stops": [Stop(token_id=first)], "min_new_tokens": 4},
+        "stops": {"stops": [Stop(text="a"), Stop(text="e")], "include_stop": True},
+        "JSON schema": {"constraint": Constraint(json_schema=schema)},
+        "regex": {"constraint": Constraint(regex="([a-f]{2}[g-z ]){2,3}[.]")},
+        "grammar": {"constraint": Constraint(lark='start: ("ab" | "b" | " ")+ "!"')},
+    }
+    return {name: GenerationSettings(**each) for name, each in changes.items()}  # type: ignore[arg-type]  # the names are the proto's
