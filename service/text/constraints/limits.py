@@ -29,9 +29,9 @@ class Limits:
     grammar_size: int = 200_000
     initial_fuel: int = 1_000_000
     step_fuel: int = 200_000
-    step_items: int = 50_000
+    step_items: int = 20_000
     row_items: int = 4_000
-    step_seconds: float = 0.25
+    step_seconds: float = 0.1
 
     def of_parser(self) -> llguidance.LLParserLimits:
         """Return those that the engine of the grammars keeps by itself."""
