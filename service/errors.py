@@ -490,7 +490,7 @@ class NothingAllowed(RequestError):
 
     def __init__(self, position: int, fields: tuple[str, ...]) -> None:
         together = " and ".join(fields)
-        super().__init__(f"{together} allow no token at position {position} of the output")
+        super().__init__(f"no token is left at position {position} of the output by {together}")
         self.position = position
         self.fields = fields
 
