@@ -28,7 +28,8 @@ class PlannedTurn:
         """Return the reading of the turn after a rendered conversation, whose tools are valid.
 
         Raises:
-            InvalidRequest: no grammar can follow the schemas of some tools; it names each.
+            InvalidRequest: no grammar can follow the schemas of some tools, of which it names each,
+                or the request's own constraint.
         """
         calls = bool(self.turn.tools) and self.turn.choice is not ToolChoice.NONE
         refuse(_no_objects(self.turn.tools) if calls else ())
@@ -36,13 +37,10 @@ class PlannedTurn:
         found = self.text.read(self.dialect, turn, self.answer)
         if calls and found.language is not None:
             self._require_followed(found.language)
-        if self.answer not in {None, found.language}:
-            self._require_compiled(self.answer)
+        if self.answer is not None and self.answer != found.language:
+            # Compiled alone, a language is refused under its own name, and where it is empty.
+            self.text.constraint(self.answer, self.text.eos_token_ids, "settings.constraint")
         return found
-
-    def _require_compiled(self, answer: Language) -> None:
-        """Compile an answer alone: behind free reasoning nothing is refused under its own name."""
-        self.text.constraint(answer, self.text.eos_token_ids, "settings.constraint")
 
     def _require_followed(self, calls: Language) -> None:
         """Compile the calls, which are kept for the output; refusals name the tools to blame."""

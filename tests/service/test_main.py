@@ -53,6 +53,12 @@ def test_scripted_model_loads_with_its_proposers():
     assert {SpeculationMode.DRAFT_MODEL} == {mode for _, mode in modes(model)}
 
 
+def test_dialect_is_recognised_from_the_template_at_load(tiny):
+    (scripted,), (bundle,) = load(engine=EngineKind.SCRIPTED), onnx(tiny)
+
+    assert ["hermes", "plain"] == [scripted.text.dialect.name, bundle.text.dialect.name]
+
+
 def test_every_model_names_its_tokenizer(tiny):
     (scripted,), (built,) = load(engine=EngineKind.SCRIPTED), onnx(tiny)
     names = {model.information.tokenizer_fingerprint for model in (scripted, built)}
