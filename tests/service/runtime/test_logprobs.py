@@ -4,7 +4,9 @@ import math
 
 import pytest
 
+from engines.scripted.floor import with_floor
 from engines.scripted.model import ScriptedSettings
+from engines.scripted.vocabulary import VOCABULARY_SIZE
 from service.generation.config import GenerationOverrides
 from service.speculation.options import SchedulerOptions
 from tests.service.runtime.doubles import (
@@ -43,10 +45,9 @@ def logprobs_of(rounds):
 
 
 def law_logprob(history, token):
-    """Return the law's own log-probability of a token, computed from its logits."""
-    logits = dict(LAW.logits(tuple(history)))
-    total = math.log(sum(map(math.exp, logits.values())))
-    return logits[token] - total if token in logits else -math.inf
+    """Return the law's own log-probability of a token, from its logits and the engine's floor."""
+    logits = with_floor(LAW.logits(tuple(history)), VOCABULARY_SIZE)
+    return logits[token] - math.log(sum(map(math.exp, logits.values())))
 
 
 SAMPLED = {"temperature": 0.9, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
@@ -95,7 +96,9 @@ def test_prompt_values_do_not_depend_on_chunks(chunk):
     first, *rest = rounds_of(engine(chunk), given)
     prompt = PROMPT.encode()
     expected = [law_logprob(prompt[:place], prompt[place]) for place in range(1, len(prompt))]
-    assert expected == pytest.approx([each.logprob for each in first.prompt_logprobs])
+    told = [each.logprob for each in first.prompt_logprobs]
+    assert expected == pytest.approx(told)
+    assert len(set(told)) > 3
     assert all(not published.prompt_logprobs for published in rest)
 
 
