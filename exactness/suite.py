@@ -44,7 +44,7 @@ class Work:
 
 
 FULL = Work(
-    tokens=12, combinations=True, kinds=None, samples=800, drawn_per_field=300, real_samples=400
+    tokens=12, combinations=True, kinds=None, samples=600, drawn_per_field=300, real_samples=400
 )
 SHORT = Work(
     tokens=10, combinations=False, kinds=6, samples=40, drawn_per_field=150, real_samples=0

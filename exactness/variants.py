@@ -29,6 +29,7 @@ def sampled(subject: Subject, **changes: object) -> GenerationSettings:
 def variants(subject: Subject) -> Mapping[str, GenerationSettings]:
     """Return settings by a name; every sampling parameter acts in one of them."""
     first, second = subject.alphabet[:2]
+    texts = [_literal(subject.model.text.decode((token,))) for token in subject.alphabet]
     changes: dict[str, dict[str, object]] = {
         "temperature 1": {},
         "temperature 0.5": {"temperature": 0.5},
@@ -76,8 +77,14 @@ def variants(subject: Subject) -> Mapping[str, GenerationSettings]:
         },
         "bias": {"logit_bias": {first: 1.0, second: -1.0}},
         "banned": {"banned_token_ids": [second]},
+        "regex": {"constraint": Constraint(regex=f"({'|'.join(texts[:2])})({'|'.join(texts)})*")},
     }
     return {name: sampled(subject, **each) for name, each in changes.items()}
+
+
+def _literal(text: str) -> str:
+    """Return a regular expression for a text alone."""
+    return "".join(f"\\{letter}" if letter in "\\.+*?()|[]{}^$" else letter for letter in text)
 
 
 def shaped(subject: Subject) -> Mapping[str, GenerationSettings]:

@@ -66,7 +66,7 @@ def tiny(folder: Path) -> Subject:
     write_bundle(near, folder / "near", EmitOptions(), SilentProgress())
     model = _loaded(folder / "tiny", threads=1)
     drafts = [_draft_model(name, folder / name, model) for name in ("near", "far")]
-    return _subject("onnx, tiny model", model, drafts, _tiny_prompts(), alphabet=(10, 60, 120))
+    return _subject("onnx, tiny model", model, drafts, _tiny_prompts(), alphabet=(35, 60, 80))
 
 
 def bundled(path: Path | None) -> Subject:
