@@ -13,7 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from outrider import AsyncClient, AsyncStream, Chat, Message, Options, Prompt
+from outrider import (
+    AsyncClient,
+    AsyncStream,
+    Chat,
+    Event,
+    Message,
+    Options,
+    Prompt,
+    ReasoningDelta,
+)
 from service.commands.engines import Engines
 from service.commands.settings import read_settings
 from service.commands.transcript import Transcript, facts, scores, summary
@@ -123,9 +132,17 @@ async def _ask(address: str, prompt: Prompt, arguments: Namespace) -> Transcript
     ):
         async for event in stream:
             text = transcript.take(event, time.monotonic())
-            if text and not arguments.json:
-                print(text, end="", flush=True)
+            if not arguments.json:
+                _show(text, event)
     return transcript
+
+
+def _show(text: str, event: Event) -> None:
+    """Print the text that an event brought; reasoning goes beside it, to standard error."""
+    if text:
+        print(text, end="", flush=True)
+    elif isinstance(event, ReasoningDelta):
+        print(event.text, end="", file=sys.stderr, flush=True)
 
 
 def _started(client: AsyncClient, prompt: Prompt, options: Options) -> AsyncStream:

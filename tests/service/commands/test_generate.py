@@ -59,6 +59,14 @@ def test_generate_in_json_is_the_same_with_and_without_speculation(server):
     assert 0 < fast["accepted_tokens"]
 
 
+def test_generate_shows_the_reasoning_beside_the_answer(server):
+    """The scripted engine thinks where a constraint leaves it nothing else to say first."""
+    ended = outrider(*QUESTION, "--regex", "a", "--target", server.address)
+
+    assert (0, "\n") == (ended.returncode, ended.stdout)
+    assert ended.stderr.startswith("You wro")
+
+
 def test_generate_shows_log_probabilities(server):
     asked = (*QUESTION, "--logprobs", "1", "--target", server.address)
 
