@@ -60,12 +60,21 @@ def _wanted(arguments: Namespace, folder: Path) -> Iterator[Check]:
 def _run(checks: Iterator[Check], console: Console) -> Iterator[Result]:
     for check in checks:
         started = time.monotonic()
-        result = check()
+        result = _result(check)
         verdict = "holds" if result.holds else "FAILS"
         seconds = time.monotonic() - started
         line = f"{result.check}, {result.engine}: {verdict} ({seconds:.0f} s)"
         console.print(line, highlight=False)
         yield result
+
+
+def _result(check: Check) -> Result:
+    """Return what a check found; one that cannot be carried out has failed."""
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - the others are still to be heard
+        name = getattr(check.func, "__name__", "check").removeprefix("check_").replace("_", " ")
+        return Result(name, "", 0, "", (f"{type(error).__name__}: {error}",))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from exactness.models.staged import staged
 from exactness.proof import Stage
 from exactness.result import Result
 
-Check = Callable[[], Result]
+Check = partial[Result]
 
 DISTRIBUTIONS = ("own-law", "mostly-right")
 """Scripted drafts: one with a distribution of its own, one that is sure of itself."""
