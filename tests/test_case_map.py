@@ -1,6 +1,7 @@
 """Every public report that concerns the core has its tests, and they name it."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,8 @@ def test_every_test_of_a_case_is_in_the_map():
     mapped = {(case, test) for case, (_, tests) in CASES.items() for test in tests}
     for path in sorted((ROOT / "cases").glob("test_*.py")):
         for name in functions_of(path):
-            if name.startswith("test_"):
-                case = name.split("_")[1].upper()
-                assert (case, f"cases/{path.name}::{name}") in mapped
+            if named := re.match(r"test_(b\d\d)_", name):
+                assert (named[1].upper(), f"cases/{path.name}::{name}") in mapped
 
 
 def functions_of(path: Path) -> dict[str, ast.AST]:

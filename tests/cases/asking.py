@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from outrider.v1 import chat_pb2, generation_pb2, settings_pb2
 from outrider.v1.generation_service_pb2 import CompleteResponse
+from service.errors import OutriderError
 from service.rpc.answers import steps
 from service.rpc.messages import admitted_message
 from service.rpc.requests import generation_request
@@ -87,16 +88,30 @@ def stop_at(*stops: str | int) -> list[settings_pb2.Stop]:
     ]
 
 
-def played(model: LoadedModel, messages: Iterable[generation_pb2.Generation]) -> list[Answer]:
-    """Answer requests on the test's own thread, some together: all of the service but gRPC."""
+def tried(
+    model: LoadedModel, messages: Iterable[generation_pb2.Generation]
+) -> list[Answer | OutriderError]:
+    """Answer requests on the test's own thread, some together: all of the service but gRPC.
+
+    One that is refused or fails has its error in place of an answer.
+    """
     engine = DrivenEngine(model, max_queued=TOGETHER, capacity=10_000)
-    answers: list[Answer] = []
-    waiting = iter([_portable(message, str(place)) for place, message in enumerate(messages)])
+    outcomes: list[Answer | OutriderError] = []
+    waiting = enumerate(messages)
     while batch := [*islice(waiting, TOGETHER)]:
-        tickets = [engine.submit(request) for request in batch]
+        submitted = [_submitted(engine, message, str(place)) for place, message in batch]
         engine.run(limit=100_000)
-        pairs = zip(batch, tickets, strict=True)
-        answers += [_at_once(_answer(request, ticket)) for request, ticket in pairs]
+        outcomes += [_outcome(each) for each in submitted]
+    return outcomes
+
+
+def played(model: LoadedModel, messages: Iterable[generation_pb2.Generation]) -> list[Answer]:
+    """Answer requests as `tried` does; none of them fails."""
+    answers = []
+    for outcome in tried(model, messages):
+        if isinstance(outcome, OutriderError):
+            raise outcome
+        answers.append(outcome)
     return answers
 
 
@@ -104,6 +119,28 @@ def one(model: LoadedModel, message: generation_pb2.Generation) -> Answer:
     """Answer one request on the test's own thread."""
     (answer,) = played(model, [message])
     return answer
+
+
+Submitted = tuple[GenerationRequest, Ticket]
+
+
+def _submitted(
+    engine: DrivenEngine, message: generation_pb2.Generation, request_id: str
+) -> Submitted | OutriderError:
+    try:
+        request = _portable(message, request_id)
+        return request, engine.submit(request)
+    except OutriderError as refused:
+        return refused
+
+
+def _outcome(submitted: Submitted | OutriderError) -> Answer | OutriderError:
+    if isinstance(submitted, OutriderError):
+        return submitted
+    try:
+        return _at_once(_answer(*submitted))
+    except OutriderError as failed:
+        return failed
 
 
 def _portable(message: generation_pb2.Generation, request_id: str) -> GenerationRequest:
