@@ -74,10 +74,11 @@ class Reading:
         with row_after(self.target, self.prompt, self.generated, self.sampler) as rows:
             return rows.distribution(0, self.sampler)
 
-    def logprob(self, token: int, alternatives: int) -> TokenLogprob:
-        """Return the log-probability of the next token in the processed distribution."""
+    def scored(self, token: int, alternatives: int) -> tuple[Distribution, TokenLogprob]:
+        """Return the same, and the log-probability of a token in it."""
         with row_after(self.target, self.prompt, self.generated, self.sampler) as rows:
-            return rows.logprob(0, self.sampler, token, alternatives)
+            score = rows.logprob(0, self.sampler, token, alternatives)
+            return rows.distribution(0, self.sampler), score
 
     def follow(self, token: int, distribution: Distribution) -> Reading:
         """Return the reading after one more token, which was drawn from the distribution."""
@@ -100,7 +101,8 @@ def reading_after(target: Target, sampling: SamplingInput, output: Tokens) -> Re
 
 def top_two_gap(target: Target, sampling: SamplingInput, output: Tokens, token: int) -> float:
     """Return how far apart the two likeliest tokens after an output are, in nats."""
-    likeliest = reading_after(target, sampling, output).logprob(token, 2).alternatives
+    _, score = reading_after(target, sampling, output).scored(token, 2)
+    likeliest = score.alternatives
     return likeliest[0][1] - likeliest[1][1] if len(likeliest) > 1 else float("inf")
 
 

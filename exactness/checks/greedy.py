@@ -69,13 +69,22 @@ def check_greedy(subject: Subject, tokens: int, *, all_of_them: bool) -> Result:
 
 
 def check_settings(subject: Subject, tokens: int) -> Result:
-    """Do the same under each setting that shapes greedy output, in fewer ways."""
-    axes = {"proposer": subject.proposers, "width": FEW_WIDTHS, "lanes": FEW_LANES}
-    few = [Case(**each, lookahead=True, chunk=5) for each in pairwise(axes)]  # type: ignore[arg-type]  # the names are the same
+    """Do the same under each setting that shapes greedy output, pairwise with ways to serve."""
+    by_name = shaped(subject)
+    axes = {
+        "setting": tuple(by_name),
+        "proposer": subject.proposers,
+        "width": FEW_WIDTHS,
+        "lanes": FEW_LANES,
+    }
+    ways: dict[str, list[Case]] = {}
+    for chosen in pairwise(axes):
+        name = str(chosen.pop("setting"))
+        ways.setdefault(name, []).append(Case(**chosen, lookahead=True, chunk=5))  # type: ignore[arg-type]  # the names are the same
     verdict = _Verdict(subject)
-    for name, settings in shaped(subject).items():
+    for name, settings in by_name.items():
         settings.MergeFrom(GenerationSettings(temperature=0.0, max_new_tokens=tokens))
-        verdict.compare(f"{name}, ", settings, few)
+        verdict.compare(f"{name}, ", settings, ways[name])
     return verdict.result("greedy = plain, by setting")
 
 

@@ -21,20 +21,24 @@ ALTERNATIVES = 3
 WIDTH = 4
 
 
-def check_logprobs(subject: Subject, tokens: int) -> Result:
+KINDS = ("temperature 1", "all truncations", "XTC", "Mirostat 2")
+
+
+def check_logprobs(
+    subject: Subject, tokens: int, sampled_kinds: tuple[str, ...] = KINDS, prompts: int = 4
+) -> Result:
     """Compare what is said of each committed token with its row, read from the target alone.
 
     Greedily and sampled, by every proposer and by none: tokens that sampling leads elsewhere are
     compared at their own histories.
     """
     kinds = {"greedy": GenerationSettings(temperature=0.0, repetition_penalty=1.2)}
-    chosen = ("temperature 1", "all truncations", "XTC", "Mirostat 2")
-    kinds |= {name: variants(subject)[name] for name in chosen}
+    kinds |= {name: variants(subject)[name] for name in sampled_kinds}
     cases, farthest, failures = 0, 0.0, []
     speculations = {name: drafted(name, WIDTH) for name in subject.proposers} | {"nothing": PLAIN}
     for (kind, settings), (proposer, how) in product(kinds.items(), speculations.items()):
         settings.MergeFrom(GenerationSettings(max_new_tokens=tokens, logprobs=ALTERNATIVES, seed=7))
-        asked = [generation(prompt, settings, how) for prompt in subject.prompts[::2]]
+        asked = [generation(prompt, settings, how) for prompt in subject.prompts[-prompts:]]
         for message, answer in zip(asked, Served(subject).answers(asked), strict=True):
             gaps = list(_gaps(subject, message, answer.checked))
             cases += len(gaps)
@@ -81,8 +85,9 @@ def _gaps(subject: Subject, message: Generation, answer: Answer) -> Iterator[flo
     _, prepared = prepared_request(subject.model, message)
     reading = Reading.begin(subject.model.target, prepared.sampling)
     for token, scored in zip(answer.tokens, answer.logprobs, strict=True):
-        yield _gap(_as_scored(reading.logprob(token, ALTERNATIVES)), scored)
-        reading = reading.follow(token, reading.distribution())
+        distribution, expected = reading.scored(token, ALTERNATIVES)
+        yield _gap(_as_scored(expected), scored)
+        reading = reading.follow(token, distribution)
 
 
 def _as_scored(row: TokenLogprob) -> Scored:
