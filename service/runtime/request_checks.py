@@ -38,7 +38,7 @@ def request_violations(
         given = f"is {config.min_new_tokens}, above the default {DEFAULT_MAX_NEW_TOKENS}"
         yield FieldViolation("settings.min_new_tokens", f"{given} of max_new_tokens")
     for path, ids in _id_lists(request, config):
-        yield from outside(model.vocabulary_size, path, ids)
+        yield from _outside(model.vocabulary_size, path, ids)
     window, widest = request.max_context, model.target.limits.max_context
     if window is not None and not 1 <= window <= widest:
         yield FieldViolation("settings.max_context", f"must be 1 to {widest}, got {window}")
@@ -63,20 +63,22 @@ def logprob_violations(
 
 def _id_lists(
     request: GenerationRequest, config: ResolvedGenerationConfig
-) -> Iterator[tuple[str, Iterable[int]]]:
-    """Yield each list of token ids with its path; `{}` in it is an id's place."""
+) -> Iterator[tuple[str, Iterable[tuple[int, int]]]]:
+    """Yield each list of token ids with its path; `{}` in it is the place that each id has."""
     if isinstance(request.prompt, TokenPrompt):
-        yield "token_ids.ids[{}]", request.prompt.token_ids
+        yield "token_ids.ids[{}]", enumerate(request.prompt.token_ids)
     if request.eos_token_id is not None:
-        yield "settings.eos_token_id", (request.eos_token_id,)
-    yield "settings.logit_bias", sorted(config.logit_bias)
-    yield "settings.allowed_token_ids", sorted(config.allowed_token_ids or ())
-    yield "settings.banned_token_ids", sorted(config.banned_token_ids)
+        yield "settings.eos_token_id", ((0, request.eos_token_id),)
+    yield "settings.logit_bias[{}]", ((token, token) for token in sorted(config.logit_bias))
+    yield "settings.allowed_token_ids", enumerate(sorted(config.allowed_token_ids or ()))
+    yield "settings.banned_token_ids", enumerate(sorted(config.banned_token_ids))
 
 
-def outside(vocabulary: int, path: str, tokens: Iterable[int]) -> Iterator[FieldViolation]:
+def _outside(
+    vocabulary: int, path: str, tokens: Iterable[tuple[int, int]]
+) -> Iterator[FieldViolation]:
     """Yield a violation for each id that the vocabulary lacks."""
-    for index, token in enumerate(tokens):
+    for place, token in tokens:
         if not 0 <= token < vocabulary:
             description = f"must be a token id from 0 to {vocabulary - 1}, got {token}"
-            yield FieldViolation(path.format(index), description)
+            yield FieldViolation(path.format(place), description)

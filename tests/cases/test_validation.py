@@ -132,7 +132,7 @@ UNKNOWN_IDS = {
         {"settings.stops[0].token_id", "settings.stops[1].token_id"},
     ),
     "prompt": (asked([BEYOND]), {"token_ids.ids[0]"}),
-    "bias": (asked("once", logit_bias={BEYOND: 1.0}), {"settings.logit_bias"}),
+    "bias": (asked("once", logit_bias={BEYOND: 1.0}), {f"settings.logit_bias[{BEYOND}]"}),
     "allowed": (asked("once", allowed_token_ids=[BEYOND]), {"settings.allowed_token_ids"}),
     "banned": (asked("once", banned_token_ids=[1, BEYOND]), {"settings.banned_token_ids"}),
     "end": (asked("once", eos_token_id=BEYOND), {"settings.eos_token_id"}),

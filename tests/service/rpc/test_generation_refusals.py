@@ -101,7 +101,7 @@ async def test_empty_prompt_is_refused(message: generation_pb2.Generation, field
             {"generation.token_ids.ids[1]"},
         ),
         (generation(eos_token_id=261), {"generation.settings.eos_token_id"}),
-        (generation(logit_bias={261: 1.0}), {"generation.settings.logit_bias"}),
+        (generation(logit_bias={261: 1.0}), {"generation.settings.logit_bias[261]"}),
         (generation(allowed_token_ids=[0, 261]), {"generation.settings.allowed_token_ids"}),
         (generation(banned_token_ids=[2**32 - 1]), {"generation.settings.banned_token_ids"}),
         (generation(logprobs=10**6), {"generation.settings.logprobs"}),
