@@ -16,7 +16,7 @@ from service.runtime.models import LoadedModel
 from tests.cases.asking import asked, output_of
 from tests.service.rpc.harness import Served, complete, served
 
-CONTROL = asked("control", "mostly-right", 4, max_new_tokens=120)
+CONTROL = asked("control", "mostly-right", 4, max_new_tokens=60)
 
 
 @asynccontextmanager

@@ -146,7 +146,7 @@ def assert_rules_hold(message: generation_pb2.Generation, answer: Answer) -> Non
 
 
 @pytest.mark.parametrize("engine", PROPOSERS)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(drawn=st.data())
 def test_requests_keep_their_own_rules_alone_and_together(engine, drawn):
     """Extreme values of all settings at once; what no token can satisfy is refused alike."""
