@@ -225,6 +225,7 @@ CASES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "A malformed grammar kills the engine.",
         (
             _GRAMMAR + "test_b33_a_malformed_grammar_is_refused_in_the_parsers_words",
+            "cases/test_tool_schemas.py::test_b33_a_malformed_schema_of_a_tool_is_refused_by_its_place",
             _GRAMMAR + "test_b33_a_nul_is_matched_or_refused_and_ends_nothing",
         ),
     ),
