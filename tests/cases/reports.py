@@ -202,6 +202,8 @@ CASES: Mapping[str, tuple[str, tuple[str, ...]]] = {
             _VALIDATION + "test_b29_a_top_k_beyond_the_vocabulary_is_off",
             _VALIDATION + "test_b29_values_out_of_range_are_refused_by_their_field",
             _VALIDATION + "test_b29_a_row_without_any_token_ends_its_own_stream_alone",
+            _VALIDATION
+            + "test_b29_what_came_before_a_row_without_any_token_stays_and_its_slot_is_freed",
         ),
     ),
     "B30": (

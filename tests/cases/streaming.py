@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from grpc import aio
+
 from outrider.v1 import generation_pb2
 from outrider.v1.generation_service_pb2 import StreamGenerateRequest
 from tests.service.rpc.harness import Served, exhausted
@@ -47,3 +49,17 @@ async def streamed(server: Served, message: generation_pb2.Generation) -> Stream
     assert {"round"} >= {each.WhichOneof("event") for each in rounds}
     assert "finished" == last.WhichOneof("event")
     return Streamed(first.admitted, [each.round for each in rounds], last.finished)
+
+
+async def broken_off(
+    server: Served, message: generation_pb2.Generation
+) -> tuple[tuple[int, ...], aio.AioRpcError]:
+    """Return the tokens of a stream that fails, and its error."""
+    tokens: list[int] = []
+    try:
+        request = StreamGenerateRequest(generation=message)
+        async for response in server.generation.StreamGenerate(request):
+            tokens.extend(response.round.tokens.token_ids)
+    except aio.AioRpcError as error:
+        return tuple(tokens), error
+    raise AssertionError("the stream did not fail")

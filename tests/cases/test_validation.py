@@ -9,14 +9,15 @@ import pytest
 
 from engines.scripted.law import HashLaw
 from engines.scripted.vocabulary import VOCABULARY_SIZE, Special
-from outrider.v1 import generation_pb2
+from outrider.v1 import generation_pb2, settings_pb2
 from outrider.v1.generation_service_pb2 import StreamGenerateRequest
 from outrider.v1.generation_service_pb2_grpc import GenerationServiceStub
 from tests.cases.asking import LENGTH, NONE, asked, stop_at, tokens_of
 from tests.cases.refusing import beside_a_control, refused, violations_of
 from tests.cases.stage import staged
+from tests.cases.streaming import broken_off
 from tests.service.commands.process import serving
-from tests.service.rpc.harness import complete, served
+from tests.service.rpc.harness import complete, gone, served
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 
@@ -114,6 +115,27 @@ async def test_b29_a_row_without_any_token_ends_its_own_stream_alone(proposer):
     assert "settings.allowed_token_ids" in error.details()
     assert "settings.min_new_tokens" in error.details()
     assert LENGTH == after.finished.reason
+
+
+@pytest.mark.parametrize("proposer", [NONE, "right", "own-law"])
+@pytest.mark.asyncio
+async def test_b29_what_came_before_a_row_without_any_token_stays_and_its_slot_is_freed(proposer):
+    """B29: three letters match the constraint, and the fourth that it wants is banned."""
+    message = asked(
+        "once",
+        proposer,
+        constraint=settings_pb2.Constraint(regex="abcd"),
+        banned_token_ids=[ord("d")],
+    )
+    async with served(staged(HashLaw())) as server:
+        tokens, error = await broken_off(server, message)
+        statistics = await gone(server)
+
+    assert "abc" == bytes(tokens).decode()
+    assert INVALID == error.code()
+    assert "settings.banned_token_ids" in error.details()
+    assert "position 3" in error.details()
+    assert (0, 1) == (statistics.active_lanes, statistics.failed_requests)
 
 
 BEYOND = VOCABULARY_SIZE
