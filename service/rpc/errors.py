@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
@@ -42,6 +43,7 @@ MAX_VIOLATIONS_BYTES = 3072
 MAX_FACT_CHARACTERS = 128
 RETRY_SECONDS = 1.0
 
+_PLACE = re.compile(r"\[\d+\]")
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -162,9 +164,17 @@ def _details(error: OutriderError, root: str | None) -> list[Message]:
 
 
 def _rooted(violations: Iterable[FieldViolation], root: str | None) -> list[FieldViolation]:
-    if root is None:
-        return list(violations)
-    return [FieldViolation(f"{root}.{v.field}", v.description) for v in violations]
+    """Return violations under a root, so ordered that a long list hides no other field."""
+    above = "" if root is None else f"{root}."
+    rooted = [FieldViolation(f"{above}{v.field}", v.description) for v in violations]
+    occurred: Counter[str] = Counter()
+
+    def occurrence(violation: FieldViolation) -> int:
+        field = _PLACE.sub("", violation.field)
+        occurred[field] += 1
+        return occurred[field]
+
+    return sorted(rooted, key=occurrence)
 
 
 def _bad_request(violations: list[FieldViolation]) -> error_details_pb2.BadRequest:

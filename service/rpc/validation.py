@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -19,7 +19,9 @@ from service.rpc.rules import RULES, UNSERVED, Rule
 NOT_SERVED = "is not served yet"
 NOT_KNOWN = "is a field that this server does not know"
 
-MAX_FINDINGS = 128
+MAX_FINDINGS = 256
+MAX_OF_A_LIST = 16
+"""How many findings one list may have, so that they leave room for those of other fields."""
 MAX_UNKNOWN_BYTES = 1024
 """How many bytes of unknown fields are named one by one: listing a megabyte takes half a second."""
 
@@ -88,13 +90,24 @@ def _field_findings(
     if complaint is not None:
         yield _Finding(path, complaint)
     elif isinstance(rule, Each):
-        yield from _value_findings(value, path, rule.value)
+        yield from _some(_value_findings(value, path, rule.value), path)
     elif isinstance(value, Message):
         if value.DESCRIPTOR.full_name in RULES:
             yield from _findings(value, path)
     elif field.message_type is not None:
-        for index, item in enumerate(value):
-            yield from _findings(item, f"{path}[{index}]")
+        yield from _some(_item_findings(value, path), path)
+
+
+def _some(findings: Iterator[_Finding], path: str) -> Iterator[_Finding]:
+    """Yield the first findings of a list, and whether there are more."""
+    yield from islice(findings, MAX_OF_A_LIST)
+    for another in islice(findings, 1):
+        yield replace(another, field=path, description="holds more like these")
+
+
+def _item_findings(items: Iterable[Message], path: str) -> Iterator[_Finding]:
+    for index, item in enumerate(items):
+        yield from _findings(item, f"{path}[{index}]")
 
 
 def _value_findings(values: Any, path: str, check: Check) -> Iterator[_Finding]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from service.errors import FieldViolation, InvalidRequest
+from service.errors import FieldViolation
 from service.generation.config import (
     DEFAULT_MAX_NEW_TOKENS,
     ResolvedGenerationConfig,
@@ -15,18 +15,21 @@ from service.generation.randomness import Randomness, fresh_seed, randomness_fro
 from service.generation.sequence import GenerationSequence
 from service.runtime.models import LoadedModel, LoadedProposer
 from service.runtime.prompt import ReadPrompt, read_prompt
+from service.runtime.refusals import Refusals
 from service.runtime.request import (
     Admitted,
     GenerationRequest,
     ResolvedSpeculation,
+    SpeculationMode,
 )
-from service.runtime.request_checks import logprob_violations, refuse, request_violations
+from service.runtime.request_checks import logprob_violations, request_violations
 from service.runtime.speculation_choice import choose_speculation
 from service.runtime.text import OutputRules
-from service.speculation.contract import SamplingInput, Tokens
+from service.speculation.contract import Constraint, SamplingInput, Tokens
 from service.speculation.observer import LifecycleStage
 from service.speculation.options import SpeculativeConfig
 from service.speculation.publication import TextState
+from service.text.dialect import Reading
 from service.text.stops import NO_STOPS, StopSet
 
 
@@ -55,6 +58,9 @@ class _Plan:
     ends: frozenset[int]
     stops: StopSet
     prompt: ReadPrompt
+    constraint: Constraint | None
+    speculation: ResolvedSpeculation
+    proposer: LoadedProposer | None
     seed: int
 
 
@@ -71,13 +77,13 @@ def prepare_request(
     loop. Fields are named by their path inside the proto message `Generation`.
 
     Raises:
-        RequestError: a field is refused; `InvalidRequest` names all it can.
+        RequestError: the request is refused; `InvalidRequest` names every field at fault.
     """
     model.observer(LifecycleStage.ADMISSION)
-    plan = _plan(model, request, request.seed if request.seed is not None else new_seed())
-    speculation, proposer = _speculation(plan, fixed_width)
+    seed = request.seed if request.seed is not None else new_seed()
+    plan = _plan(model, request, fixed_width, seed)
     model.observer(LifecycleStage.COMPATIBILITY)
-    admitted = _admitted(plan, speculation)
+    admitted = _admitted(plan)
     randomness = randomness_from_seed(plan.seed, plan.config.temperature)
     return PreparedRequest(
         admitted=admitted,
@@ -87,37 +93,44 @@ def prepare_request(
         sequence=_empty_sequence(admitted),
         text=model.text.new_state(_output_rules(plan)),
         randomness=randomness,
-        proposer=proposer,
+        proposer=plan.proposer,
         component_timings=request.component_timings,
     )
 
 
-def _plan(model: LoadedModel, request: GenerationRequest, seed: int) -> _Plan:
+def _plan(model: LoadedModel, request: GenerationRequest, fixed_width: int, seed: int) -> _Plan:
     config = layered_config(model.defaults, request.overrides)
-    stops, refused = _compiled_stops(model, request)
-    refuse((*request_violations(model, request, config), *refused))
-    prompt = read_prompt(model, request)
-    length = len(prompt.tokens)
-    most = min(config.max_new_tokens or DEFAULT_MAX_NEW_TOKENS, prompt.max_context - length)
-    refuse(logprob_violations(config, length, most))
+    ends = _end_tokens(model, request)
+    unread = ReadPrompt((), 0, Reading(language=request.constraint))
+    refusals = Refusals(request_violations(model, request, config))
+    stops = refusals.attempt(lambda: model.text.compile_stops(request.stops), NO_STOPS)
+    speculation, proposer = refusals.attempt(
+        lambda: _speculation(model, request, config, fixed_width), _NO_SPECULATION
+    )
+    prompt = refusals.attempt(lambda: read_prompt(model, request), unread)
+    constraint = refusals.attempt(lambda: _constraint(model, prompt, ends), None)
+    refusals.add(_logprob_violations(config, prompt))
+    refusals.settle()
     return _Plan(
         model=model,
         request=request,
         config=config,
-        ends=_end_tokens(model, request),
+        ends=ends,
         stops=stops,
         prompt=prompt,
+        constraint=constraint,
+        speculation=speculation,
+        proposer=proposer,
         seed=seed,
     )
 
 
-def _compiled_stops(
-    model: LoadedModel, request: GenerationRequest
-) -> tuple[StopSet, tuple[FieldViolation, ...]]:
-    try:
-        return model.text.compile_stops(request.stops), ()
-    except InvalidRequest as refused:
-        return NO_STOPS, refused.violations
+def _logprob_violations(
+    config: ResolvedGenerationConfig, prompt: ReadPrompt
+) -> Iterator[FieldViolation]:
+    length = len(prompt.tokens)
+    most = min(config.max_new_tokens or DEFAULT_MAX_NEW_TOKENS, prompt.max_context - length)
+    return logprob_violations(config, length, most)
 
 
 def _end_tokens(model: LoadedModel, request: GenerationRequest) -> frozenset[int]:
@@ -128,23 +141,39 @@ def _end_tokens(model: LoadedModel, request: GenerationRequest) -> frozenset[int
     return model.eos_token_ids
 
 
+_Speculation = tuple[ResolvedSpeculation, LoadedProposer | None]
+_NO_SPECULATION: _Speculation = ResolvedSpeculation(SpeculationMode.NONE), None
+
+
 def _speculation(
-    plan: _Plan, fixed_width: int
-) -> tuple[ResolvedSpeculation, LoadedProposer | None]:
+    model: LoadedModel,
+    request: GenerationRequest,
+    config: ResolvedGenerationConfig,
+    fixed_width: int,
+) -> _Speculation:
     speculation, proposer = choose_speculation(
-        plan.model,
-        plan.request.speculation,
-        sampled=plan.config.temperature > 0.0,
-        seeded=plan.request.seed is not None,
+        model,
+        request.speculation,
+        sampled=config.temperature > 0.0,
+        seeded=request.seed is not None,
         fixed_width=fixed_width,
     )
-    if plan.config.mirostat is not None and plan.config.temperature > 0.0:
+    if config.mirostat is not None and config.temperature > 0.0:
         # A branch would be drafted under a state that the tokens before it still change.
         speculation = replace(speculation, lookahead=False)
     return speculation, proposer
 
 
-def _admitted(plan: _Plan, speculation: ResolvedSpeculation) -> Admitted:
+def _constraint(model: LoadedModel, prompt: ReadPrompt, ends: frozenset[int]) -> Constraint | None:
+    language = prompt.reading.language
+    if language is None:
+        return None
+    # Another end is refused by its own field, and a mask would be as long as it is large.
+    known = frozenset(end for end in ends if end < model.vocabulary_size)
+    return model.text.constraint(language, known, prompt.constraint_field)
+
+
+def _admitted(plan: _Plan) -> Admitted:
     return Admitted(
         request_id=plan.request.request_id,
         model=plan.model.name,
@@ -154,7 +183,7 @@ def _admitted(plan: _Plan, speculation: ResolvedSpeculation) -> Admitted:
         prompt_tokens=len(plan.prompt.tokens),
         eos_token_ids=plan.ends,
         max_context=plan.prompt.max_context,
-        speculation=speculation,
+        speculation=plan.speculation,
         timeout=plan.request.timeout,
     )
 
@@ -170,10 +199,7 @@ def _speculative_config(admitted: Admitted) -> SpeculativeConfig:
 
 
 def _sampling_input(plan: _Plan, randomness: Randomness) -> SamplingInput:
-    text, dry, language = plan.model.text, plan.config.dry, plan.prompt.reading.language
-    constraint = None
-    if language is not None:
-        constraint = text.constraint(language, plan.ends, plan.prompt.constraint_field)
+    text, dry = plan.model.text, plan.config.dry
     return SamplingInput(
         config=plan.config,
         prompt=plan.prompt.tokens,
@@ -181,7 +207,7 @@ def _sampling_input(plan: _Plan, randomness: Randomness) -> SamplingInput:
         end_token_ids=plan.ends | plan.stops.by_token.keys(),
         run_breakers=text.run_breakers(dry.sequence_breakers.texts) if dry else frozenset(),
         coins=randomness.coins,
-        constraint=constraint,
+        constraint=plan.constraint,
     )
 
 

@@ -42,8 +42,9 @@ def read_prompt(model: LoadedModel, request: GenerationRequest) -> ReadPrompt:
     """
     tokens, reading = _tokens_and_reading(model, request)
     field = "chat.tools" if request.constraint is None else "settings.constraint"
-    window = model.target.limits.max_context
-    max_context = window if request.max_context is None else request.max_context
+    window, own = model.target.limits.max_context, request.max_context
+    # One that is out of bounds is refused by its own field.
+    max_context = own if own is not None and 1 <= own <= window else window
     refuse(_length_violations(request.prompt, len(tokens), max_context))
     return ReadPrompt(tokens, max_context, reading, field)
 

@@ -11,7 +11,8 @@ from service.generation.setting_rules import setting_errors
 from service.runtime.models import LoadedModel
 from service.runtime.request import GenerationRequest, TokenPrompt
 
-_MOST_VIOLATIONS = 16
+_MOST_OF_A_LIST = 16
+"""How many ids of one list are named, so that they leave room for what else is wrong."""
 MAX_LISTED_LOGPROBS = 2**20
 """Of one request, alternatives included. On the wire each takes at most 11 bytes, the token's own
 included, so that a whole answer stays within any message limit that is not unusually low."""
@@ -21,9 +22,9 @@ def refuse(violations: Iterable[FieldViolation]) -> None:
     """Accept a request without violations.
 
     Raises:
-        InvalidRequest: there are some; it names the first.
+        InvalidRequest: there are some.
     """
-    found = tuple(islice(violations, _MOST_VIOLATIONS))
+    found = tuple(violations)
     if found:
         raise InvalidRequest(*found)
 
@@ -38,7 +39,7 @@ def request_violations(
         given = f"is {config.min_new_tokens}, above the default {DEFAULT_MAX_NEW_TOKENS}"
         yield FieldViolation("settings.min_new_tokens", f"{given} of max_new_tokens")
     for path, ids in _id_lists(request, config):
-        yield from _outside(model.vocabulary_size, path, ids)
+        yield from islice(_outside(model.vocabulary_size, path, ids), _MOST_OF_A_LIST)
     window, widest = request.max_context, model.target.limits.max_context
     if window is not None and not 1 <= window <= widest:
         yield FieldViolation("settings.max_context", f"must be 1 to {widest}, got {window}")

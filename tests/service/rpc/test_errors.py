@@ -190,6 +190,14 @@ def test_many_violations_still_fit_a_trailer():
     assert SOFT_HEADER_BYTES > status.ByteSize() + len(status.message.encode())
 
 
+def test_long_list_hides_no_other_field_in_a_trailer():
+    many = [FieldViolation(f"settings.stops[{i}].text", "must not be empty") for i in range(1000)]
+    status = status_of(InvalidRequest(*many, FieldViolation("text", "is bad")), root="start")
+    fields = [each.field for each in details(status)["BadRequest"].field_violations]
+    assert ["start.settings.stops[0].text", "start.text"] == fields[:2]
+    assert status.message.startswith("start.settings.stops[0].text: must not be empty; start.text:")
+
+
 def test_long_names_still_fit_a_trailer():
     error = errors.UnknownModel("m" * 100_000, ("a",))
     assert SOFT_HEADER_BYTES > status_of(error, request_id="r" * 100_000).ByteSize()

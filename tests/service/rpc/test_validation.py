@@ -10,14 +10,17 @@ from outrider.v1.generation_service_pb2 import (
     StreamGenerateRequest,
 )
 from service.errors import FieldViolation, UnsupportedField
-from service.rpc.validation import MAX_FINDINGS, validate
+from service.rpc.validation import MAX_FINDINGS, MAX_OF_A_LIST, validate
+from service.text.stops import MAX_STOPS
 from tests.service.rpc.asking import (
+    Chat,
     Constraint,
     Dry,
     Generation,
     Settings,
     Speculation,
     Stop,
+    Turn,
     generation,
     violations,
 )
@@ -84,3 +87,22 @@ def test_findings_end_at_their_bound():
     with pytest.raises(UnsupportedField) as caught:
         validate(message)
     assert MAX_FINDINGS == len(caught.value.violations)
+
+
+def test_long_list_hides_no_other_field():
+    """A hundred bad stops, biases and turns leave room for what comes after them."""
+    message = CompleteRequest(
+        generation=Generation(
+            chat=Chat(messages=[Turn()] * 100),
+            settings=Settings(
+                logit_bias=dict.fromkeys(range(100), math.nan),
+                stops=[Stop()] * MAX_STOPS,
+                constraint=Constraint(choice=Constraint.Choice(texts=[""] * 100)),
+            ),
+            speculation=Speculation(num_speculative_tokens=0),
+        )
+    )
+    found = violations(message)
+    for path in ("chat.messages", "settings.logit_bias", "settings.stops"):
+        assert MAX_OF_A_LIST == sum(f"generation.{path}[" in field for field in found)
+    assert "generation.speculation.num_speculative_tokens" in found

@@ -18,6 +18,7 @@ from service.runtime.request import (
 from service.runtime.text import ModelText
 from service.speculation.observer import LifecycleStage
 from service.text.chat import ChatTemplate
+from service.text.language import Regex
 from tests.service.runtime.doubles import EOS, TOKENIZER, loaded_model, loaded_proposer, request
 
 MODEL = loaded_model()
@@ -124,6 +125,36 @@ def test_token_ids_out_of_range_are_named_by_their_places():
 def test_many_wrong_token_ids_are_named_up_to_a_limit():
     ids = (VOCABULARY_SIZE,) * 100
     assert 16 == len(refused(request(prompt=TokenPrompt(ids))))
+
+
+def test_every_field_at_fault_is_named_at_once():
+    """Whichever step finds it: settings, ids, stops, width, prompt and constraint."""
+    asked = request(
+        "x" * 200,
+        overrides=GenerationOverrides(top_p=2.0, banned_token_ids=frozenset(range(900, 999))),
+        stops=(Stop(text=""),),
+        eos_token_id=2**32 - 1,
+        max_context=0,
+        constraint=Regex("[a"),
+        speculation=SpeculationRequest(num_speculative_tokens=10**6),
+    )
+    expected = {
+        "text",
+        "settings.top_p",
+        "settings.banned_token_ids",
+        "settings.stops[0].text",
+        "settings.eos_token_id",
+        "settings.max_context",
+        "settings.constraint.regex",
+        "speculation.num_speculative_tokens",
+    }
+    assert expected == set(refused(asked, loaded_model(proposers=(loaded_proposer("draft"),))))
+
+
+def test_field_at_fault_is_named_before_what_is_not_loaded():
+    speculation = SpeculationRequest(proposer="other")
+    wrong = request(overrides=GenerationOverrides(top_p=2.0), speculation=speculation)
+    assert ["settings.top_p"] == [*refused(wrong, loaded_model(proposers=(loaded_proposer("a"),)))]
 
 
 def test_padded_end_of_the_targets_vocabulary_is_out_of_range():
