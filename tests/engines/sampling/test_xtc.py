@@ -27,6 +27,11 @@ def test_one_token_above_the_threshold_stays() -> None:
     assert [0, 1, 2] == list(thinned(0.7, 0.2, 0.1, threshold=0.5))
 
 
+def test_token_at_the_threshold_is_one_of_those_above_it() -> None:
+    assert [3] == list(thinned(0.5, 0.25, 0.125, 0.125, threshold=0.125))
+    assert [1, 2, 3] == list(thinned(0.5, 0.25, 0.125, 0.125, threshold=0.25))
+
+
 def test_of_equal_tokens_the_last_stays() -> None:
     assert [2, 3] == list(thinned(0.3, 0.3, 0.3, 0.1))
 
