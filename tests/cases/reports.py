@@ -220,6 +220,7 @@ CASES: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "Proposals behind the end of a grammar abort a valid answer.",
         (
             _GRAMMAR + "test_b31_a_draft_past_the_end_of_the_grammar_is_rejected_and_no_error",
+            _TOOLS + "test_b31_a_draft_that_heeds_no_grammar_breaks_no_call",
             _GRAMMAR + "test_b31_a_real_engines_drafts_end_with_the_grammar",
         ),
     ),

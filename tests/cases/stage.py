@@ -88,6 +88,16 @@ class ReplyLaw:
         return ((script[len(reply)], 0.0),) if follows else self.otherwise.logits(history)
 
 
+@dataclass(frozen=True, slots=True)
+class VisibleLaw:
+    """Any visible character is as likely as another; a number ends before long."""
+
+    def logits(self, history: Sequence[int]) -> Logits:
+        closing = 3.0 if chr(history[-1]).isdigit() else 0.0
+        logits = dict.fromkeys(range(ord("!"), ord("~") + 1), 0.0)
+        return tuple(sorted({**logits, ord("}"): closing, EOS: closing}.items()))
+
+
 def distinct(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words that need tokens of their own: no byte is one, and each counts once."""
     return tuple(dict.fromkeys(word for word in words if len(word.encode()) > 1))

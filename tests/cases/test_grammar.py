@@ -21,7 +21,7 @@ from service.runtime.models import LoadedModel
 from tests.cases.asking import GRAMMAR, LENGTH, NONE, asked, one, output_of, played
 from tests.cases.refusing import beside_a_control, refused, violations_of
 from tests.cases.stage import EOS as END
-from tests.cases.stage import staged, tiny, with_heedless
+from tests.cases.stage import VisibleLaw, staged, tiny, with_heedless
 from tests.service.rpc.harness import complete, served
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -43,16 +43,6 @@ def schema(document: object) -> dict[str, settings_pb2.Constraint]:
     return matching(json_schema=document if isinstance(document, str) else json.dumps(document))
 
 
-@dataclass(frozen=True, slots=True)
-class JsonLaw:
-    """Any visible character is as likely as another; a number ends before long."""
-
-    def logits(self, history: Sequence[int]) -> Logits:
-        closing = 3.0 if chr(history[-1]).isdigit() else 0.0
-        logits = dict.fromkeys(range(ord("!"), ord("~") + 1), 0.0)
-        return tuple(sorted({**logits, ord("}"): closing, END: closing}.items()))
-
-
 PAST_THE_END = (*b"}", END, *b"\n\n```")
 
 
@@ -64,7 +54,7 @@ def test_b31_a_draft_past_the_end_of_the_grammar_is_rejected_and_no_error(width,
     Two hundred runs over three widths and two temperatures; the draft proposes a brace, the end,
     two line breaks and a fence, again and again.
     """
-    model = with_heedless(staged(JsonLaw()), "fence", PAST_THE_END * 20)
+    model = with_heedless(staged(VisibleLaw()), "fence", PAST_THE_END * 20)
     settings = {"temperature": temperature, "max_new_tokens": 100, **schema(SCHEMA)}
     runs = 34
     plain = played(model, [asked("x", NONE, seed=seed, **settings) for seed in range(runs)])
@@ -142,7 +132,7 @@ MALFORMED = {
 @pytest.mark.asyncio
 async def test_b33_a_malformed_grammar_is_refused_in_the_parsers_words(language, source):
     """B33: it takes the engine down, or is fetched for; another stream is undisturbed."""
-    async with beside_a_control(staged(JsonLaw())) as server:
+    async with beside_a_control(staged(VisibleLaw())) as server:
         error = await refused(server, asked("x", **matching(**{language: source})))
 
     assert INVALID == error.code()
@@ -159,7 +149,7 @@ async def test_b33_a_malformed_grammar_is_refused_in_the_parsers_words(language,
 @pytest.mark.asyncio
 async def test_b33_a_nul_is_matched_or_refused_and_ends_nothing(language, source):
     """B33: a leading NUL crashes some libraries."""
-    async with beside_a_control(staged(JsonLaw())) as server:
+    async with beside_a_control(staged(VisibleLaw())) as server:
         message = asked("x", max_new_tokens=8, **matching(**{language: source}))
         (outcome,) = await asyncio.gather(complete(server, message), return_exceptions=True)
     if isinstance(outcome, aio.AioRpcError):
@@ -171,7 +161,7 @@ async def test_b33_a_nul_is_matched_or_refused_and_ends_nothing(language, source
 def test_b35_long_strings_may_be_asked_for():
     """B35: a bound of ten thousand characters is refused as too large."""
     document = {"type": "string", "maxLength": 10_000}
-    answer = one(staged(JsonLaw()), asked("x", max_new_tokens=200, **schema(document)))
+    answer = one(staged(VisibleLaw()), asked("x", max_new_tokens=200, **schema(document)))
 
     assert answer.finished.reason in {GRAMMAR, LENGTH}
     assert answer.text.startswith('"')
@@ -180,7 +170,7 @@ def test_b35_long_strings_may_be_asked_for():
 def test_b35_a_pattern_keeps_its_bound_of_length():
     """B35: `pattern` makes `maxLength` forgotten."""
     document = {"type": "string", "pattern": "^[ -~]+$", "maxLength": 8}
-    model = staged(JsonLaw())
+    model = staged(VisibleLaw())
     settings = {"temperature": 1.0, "max_new_tokens": 100, **schema(document)}
     answers = played(model, [asked("x", "own-law", 4, seed=s, **settings) for s in range(20)])
 
@@ -203,7 +193,7 @@ HUGE = {
 @pytest.mark.asyncio
 async def test_b35_a_huge_schema_is_refused_soon_and_holds_up_nobody(document):
     """B35: it stalls the server, or overflows a stack; health is asked for meanwhile."""
-    async with served(staged(JsonLaw())) as server:
+    async with served(staged(VisibleLaw())) as server:
         health = HealthStub(server.channel)
         waits: list[float] = []
 
@@ -232,7 +222,7 @@ FRUIT = "^(A fruit\nA nice fruit|A vegetable\nA nice vegetable)$"
 def test_b35_anchors_and_line_breaks_of_a_regex_are_no_text():
     """B35: a line break is mangled, or an anchor becomes part of the output."""
     settings = {"temperature": 1.0, "max_new_tokens": 100, **matching(regex=FRUIT)}
-    model = staged(JsonLaw())
+    model = staged(VisibleLaw())
     answers = played(model, [asked("x", "own-law", 4, seed=s, **settings) for s in range(20)])
 
     wanted = {"A fruit\nA nice fruit", "A vegetable\nA nice vegetable"}

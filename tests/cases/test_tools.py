@@ -7,8 +7,9 @@ import json
 import pytest
 
 from outrider.v1 import chat_pb2, generation_pb2
-from tests.cases.asking import EOS, NONE, STOP, stop_at, told
-from tests.cases.stage import ReplyLaw, staged
+from tests.cases.asking import EOS, NONE, STOP, output_of, played, stop_at, told
+from tests.cases.stage import EOS as END
+from tests.cases.stage import ReplyLaw, VisibleLaw, staged, with_heedless
 from tests.cases.streaming import Streamed, streamed
 from tests.service.rpc.harness import complete, served
 
@@ -49,6 +50,40 @@ async def test_b37_arguments_arrive_once_whatever_a_round_holds(width, stray):
     assert stray.rstrip() == answer.text.rstrip() == whole.text.rstrip()
     (call,) = whole.tool_calls
     assert ("w", {"city": "Prague"}) == (call.name, json.loads(call.arguments_json))
+
+
+BOUNDED = json.dumps(
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string", "maxLength": 9}, "n": {"enum": [1, 22]}},
+        "required": ["city", "n"],
+        "additionalProperties": False,
+    }
+)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("dialect", ["llama3_json", "llama3_python", "mistral_args", "harmony"])
+async def test_b31_a_draft_that_heeds_no_grammar_breaks_no_call(dialect, temperature):
+    """B31: the grammar of a required call sees proposals that it forbids, and what is behind it."""
+    model = with_heedless(staged(VisibleLaw()), "fence", (*b'"}', END, *b"\n\n```") * 30)
+    messages = []
+    for proposer, width in ((NONE, None), ("fence", 8), ("own-law", 4), ("lookup", 4)):
+        settings = {"temperature": temperature, "seed": 3, "max_new_tokens": 200}
+        message = told("weather?", dialect, proposer, width, **settings)
+        message.chat.tools.append(chat_pb2.Tool(name="w", parameters_json_schema=BOUNDED))
+        message.chat.tool_choice.mode = chat_pb2.TOOL_CHOICE_MODE_REQUIRED
+        message.chat.parallel_tool_calls = False
+        messages.append(message)
+    answers = played(model, messages)
+
+    for answer in answers:
+        for call in answer.tool_calls:
+            assert {"city", "n"} == {*json.loads(call.arguments_json)}
+    if temperature == 0.0:
+        assert 1 == len({(output_of(answer), str(answer.tool_calls)) for answer in answers})
+    else:
+        assert any(answer.tool_calls for answer in answers)
 
 
 @pytest.mark.parametrize("width", [None, 1, 2, 3, 4, 5, 8])
