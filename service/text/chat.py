@@ -15,13 +15,14 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from service.errors import BundleError, FieldViolation, InvalidRequest
-from service.text.conversation import RECEIVED, Arguments, Conversation, template_values
+from service.text.conversation import RECEIVED, Conversation, call_value, template_values
 from service.text.conversation_rules import (
     USUAL_LIMITS,
     ChatLimits,
     TemplateNames,
     conversation_violations,
 )
+from service.text.tools import ToolCall
 
 _MOST_VIOLATIONS = 16
 
@@ -109,7 +110,7 @@ class ChatTemplate:
 
         Some show such calls only where there is none, and some would write out the word None.
         """
-        call = {"id": "silence00", "function": {"name": "silence", "arguments": Arguments("")}}
+        call = call_value(ToolCall("silence00", "silence", ""))
         asked = {"role": "user", "content": "-"}
         called = {"role": "assistant", "content": None, "tool_calls": [call]}
         pieces = self._template.generate(messages=[asked, called], tools=None)

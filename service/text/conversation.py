@@ -98,14 +98,15 @@ def _turn(turn: ChatTurn, names: Mapping[str, str], silence: str | None) -> dict
     if turn.reasoning is not None:
         value |= dict.fromkeys(REASONING_NAMES, turn.reasoning)
     if turn.tool_calls:
-        value["tool_calls"] = [_call(call) for call in turn.tool_calls]
+        value["tool_calls"] = [call_value(call) for call in turn.tool_calls]
         value["content"] = turn.content or silence
     if turn.tool_call_id is not None:
         value |= {"tool_call_id": turn.tool_call_id, "name": names[turn.tool_call_id]}
     return value
 
 
-def _call(call: ToolCall) -> dict[str, object]:
+def call_value(call: ToolCall) -> dict[str, object]:
+    """Return a call as templates read it; its arguments are an object."""
     function = {"name": call.name, "arguments": Arguments(call.arguments_json)}
     return {"id": call.id, "type": "function", "function": function}
 

@@ -25,7 +25,8 @@ from service.text.tokenizer import Tokenizer
 from service.text.tools import Tool, ToolCall, ToolChoice
 
 _TOOL = Tool("probe_tool", "Probes.", '{"type": "object", "properties": {"k": {"type": "string"}}}')
-_CALL = ToolCall("probecall", _TOOL.name, '{"k": "v"}')
+_ARGUMENTS = '{"k": "v"}'
+_CALLS = tuple(ToolCall(name, _TOOL.name, _ARGUMENTS) for name in ("probecall", "probecal2"))
 _THOUGHT, _ANSWER = "A probing thought.", "A probing answer."
 _AFTER = "."
 """What is added to a turn: behind a complete call it is text again."""
@@ -73,8 +74,12 @@ class Recogniser:
         return think if self._reasons_in(think) else PLAIN_DIALECT
 
     def _calls_in(self, dialect: Dialect) -> bool:
-        turn = _Spoken("assistant", "", tool_calls=(_CALL,))
-        return any(_is_the_call(self._events(dialect, turn, tools)) for tools in ((_TOOL,), ()))
+        """Whether it reads one call, or two: some templates close a turn behind the second only."""
+        return any(
+            _are_calls(self._events(dialect, _Spoken("assistant", "", tool_calls=calls), tools))
+            for calls in (_CALLS[:1], _CALLS)
+            for tools in ((_TOOL,), ())
+        )
 
     def _reasons_in(self, dialect: Dialect) -> bool:
         """Whether the template opens the reasoning, writes it, or takes it out of old turns."""
@@ -140,21 +145,24 @@ def _prompts(rendered: str) -> Iterable[str]:
     return dict.fromkeys((rendered, _OPENED.sub("", rendered)))
 
 
-def _is_the_call(events: Iterable[SemanticEvent]) -> bool:
-    """Whether the events are the probing call, and no text but what was added."""
-    names, arguments, texts, ends = [], "", "", 0
+def _are_calls(events: Iterable[SemanticEvent]) -> bool:
+    """Whether the events are probing calls, all complete, and no text but what was added."""
+    names: list[str] = []
+    arguments: list[str] = []
+    texts, ends = "", 0
     for event in events:
         match event:
             case ToolCallStart(name=name):
                 names.append(name)
+                arguments.append("")
             case ToolArgumentsDelta(json_fragment=fragment):
-                arguments += fragment
+                arguments[-1] += fragment
             case ToolCallEnd():
                 ends += 1
             case TextDelta(text):
                 texts += text
             case _:
                 pass
-    if (names, ends, texts.strip()) != ([_CALL.name], 1, _AFTER):
+    if set(names) != {_TOOL.name} or ends != len(names) or texts.strip() != _AFTER:
         return False
-    return bool(json.loads(arguments) == json.loads(_CALL.arguments_json))
+    return all(json.loads(each) == json.loads(_ARGUMENTS) for each in arguments)

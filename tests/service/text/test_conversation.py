@@ -97,6 +97,7 @@ def test_template_may_look_into_arguments():
     "shown",
     [
         "{% if m.content is none %}{{ m.tool_calls[0].function.name }}{% endif %}",
+        "{% set c = m.tool_calls[0] %}{{ c.type[8:] + c.function.name if m.content is none }}",
         "{{ m.content + m.tool_calls[0].function.name }}",
         "{{ m.content }}{{ m.tool_calls[0].function.name }}",
         "{{ m.content | trim }}{{ m.tool_calls[0].function.name }}",

@@ -123,11 +123,12 @@ _DEEPSEEK = (
     "{% if m.role == 'user' %}<|User|>{{ m.content }}"
     "{% elif m.tool_calls and m.content is none %}<|Assistant|>CLOSED"
     "<|tool▁calls▁begin|>{% for call in m.tool_calls %}<|tool▁call▁begin|>CALL"
-    "<|tool▁call▁end|>{% endfor %}<|tool▁calls▁end|><|end▁of▁sentence|>"
+    "<|tool▁call▁end|>{% endfor %}ENDED"
     "{% elif m.role == 'assistant' %}<|Assistant|>CLOSED{{ m.content.split('</think>')[-1] }}"
     "<|end▁of▁sentence|>{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|Assistant|>OPENED{% endif %}"
 )
+_DEEPSEEK_END = "<|tool▁calls▁end|><|end▁of▁sentence|>"
 _DEEPSEEK_V3_CALL = (
     "function<|tool▁sep|>{{ call.function.name }}\n```json\n"
     "{{ '' + call.function.arguments + '' }}\n```"
@@ -135,8 +136,9 @@ _DEEPSEEK_V3_CALL = (
 _DEEPSEEK_V31_CALL = "{{ call.function.name + '<|tool▁sep|>' + call.function.arguments }}"
 
 
-def _deepseek(call: str, *, opened: str = "", closed: str = "") -> Family:
+def _deepseek(call: str, *, opened: str = "", closed: str = "", ended: str = "ENDED") -> Family:
     template = _DEEPSEEK.replace("CALL", call)
+    template = template.replace("ENDED", ended).replace("ENDED", _DEEPSEEK_END)
     template = template.replace("OPENED", opened).replace("CLOSED", closed)
     template = template.replace("<|", f"<{_BAR}").replace("|>", f"{_BAR}>")
     names = ("User", "Assistant")
@@ -195,6 +197,10 @@ FAMILIES = {
     "mistral_args": Family(_MISTRAL.replace("CALLS", _MISTRAL_ARGS), "</s>", MISTRAL_SPECIAL),
     "deepseek_v3": _deepseek(_DEEPSEEK_V3_CALL),
     "deepseek_v3, reasoning opened": _deepseek(_DEEPSEEK_V3_CALL, opened="<think>\n"),
+    "deepseek_v3, closed behind a second call": _deepseek(
+        _DEEPSEEK_V3_CALL.replace("function", "{{ call['type'] + '' }}", 1),
+        ended="{% if m.tool_calls | length > 1 %}ENDED{% endif %}",
+    ),
     "deepseek_v31": _deepseek(_DEEPSEEK_V31_CALL, opened="</think>", closed="</think>"),
     "harmony": Family(_HARMONY, "<|return|>", HARMONY_SPECIAL, ends=("<|call|>",)),
     "think, opened": Family(
