@@ -50,9 +50,10 @@ def stop_message(stop: Stop) -> settings_pb2.Stop:
 def _acting(config: ResolvedGenerationConfig) -> ResolvedGenerationConfig:
     is_sampled = config.temperature > 0.0
     dry, xtc = config.dry, config.xtc
+    looks_back = config.repeat_last_n != 0
     return replace(
         config,
-        dry=dry if dry is not None and dry.multiplier > 0.0 else None,
+        dry=dry if looks_back and dry is not None and dry.multiplier > 0.0 else None,
         xtc=xtc if is_sampled and xtc is not None and xtc.probability > 0.0 else None,
         mirostat=config.mirostat if is_sampled else None,
     )

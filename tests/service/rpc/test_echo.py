@@ -38,6 +38,11 @@ def test_group_that_is_off_is_left_out(group: str, off: object):
     assert not told(**{group: off}, **SAMPLED).HasField(group)
 
 
+def test_dry_that_looks_back_on_nothing_is_left_out():
+    assert not told(dry=DRY, repeat_last_n=0).HasField("dry")
+    assert told(dry=DRY, repeat_last_n=-1).HasField("dry")
+
+
 def test_group_is_told_with_every_part():
     """Also those that the request left to their defaults."""
     settings = told(dry=DRY, xtc=XTC, **SAMPLED)

@@ -212,6 +212,13 @@ def test_sampled_request_draws_from_its_seed():
     assert prepared(sampled).randomness != prepared(replace(sampled, seed=2)).randomness
 
 
+def test_sampling_gets_the_coins_of_the_seed():
+    """XTC's coins shape the distribution, so a request without them would lack the setting."""
+    plan = prepared(request(seed=1, overrides=GenerationOverrides(temperature=1.0)))
+    assert plan.sampling.coins is plan.randomness.coins
+    assert plan.sampling.coins is not None
+
+
 @pytest.mark.parametrize(
     ("changes", "ends"),
     [
