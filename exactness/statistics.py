@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 SIGNIFICANCE = 1e-6
@@ -26,13 +26,20 @@ def chi_square_p(counts: Mapping[Cell, float], law: Mapping[Cell, float]) -> flo
     if any(count and law.get(cell, 0.0) <= 0.0 for cell, count in counts.items()):
         return 0.0
     total = sum(counts.values())
-    cells = [(counts.get(cell, 0), total * mass) for cell, mass in law.items()]
-    common = [pair for pair in cells if pair[1] >= FEWEST_EXPECTED]
-    rare = [pair for pair in cells if pair[1] < FEWEST_EXPECTED]
-    if rare:
-        common.append((sum(count for count, _ in rare), sum(mean for _, mean in rare)))
-    statistic = sum((count - mean) ** 2 / mean for count, mean in common)
+    cells = [(total * mass, counts.get(cell, 0)) for cell, mass in law.items()]
+    common = _without_rare(cells)
+    statistic = sum((count - mean) ** 2 / mean for mean, count in common)
     return upper_gamma((len(common) - 1) / 2, statistic / 2) if len(common) > 1 else 1.0
+
+
+def _without_rare(cells: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return means and counts, the rare ones as one, with the least common if that is still rare."""
+    common = sorted(cell for cell in cells if cell[0] >= FEWEST_EXPECTED)
+    rare = [cell for cell in cells if cell[0] < FEWEST_EXPECTED]
+    if sum(mean for mean, _ in rare) < FEWEST_EXPECTED:
+        rare += common[:1]
+        common = common[1:]
+    return [*common, (sum(mean for mean, _ in rare), sum(count for _, count in rare))]
 
 
 def upper_gamma(shape: float, x: float) -> float:

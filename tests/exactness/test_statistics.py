@@ -54,6 +54,13 @@ def test_rare_cells_count_as_one() -> None:
     assert chi_square_p({"a": 900} | {str(n): 1 for n in range(100)}, law) < SIGNIFICANCE
 
 
+def test_one_rare_outcome_refutes_nothing() -> None:
+    """It is joined to the cell before it: by itself it would count for thirty."""
+    law = {"a": 0.6, "b": 0.3999, "c": 0.0001}
+
+    assert chi_square_p({"a": 180, "b": 119, "c": 1}, law) > 0.5
+
+
 def test_samples_of_a_law_keep_its_bounds_and_those_of_another_break_them() -> None:
     draws = random.Random(1)
     for _ in range(50):
