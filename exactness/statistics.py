@@ -33,7 +33,7 @@ def chi_square_p(counts: Mapping[Cell, float], law: Mapping[Cell, float]) -> flo
 
 
 def _without_rare(cells: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return means and counts, the rare ones as one, with the least common if that is still rare."""
+    """Return means and counts, the rare as one, with the least common where that is rare too."""
     common = sorted(cell for cell in cells if cell[0] >= FEWEST_EXPECTED)
     rare = [cell for cell in cells if cell[0] < FEWEST_EXPECTED]
     if sum(mean for mean, _ in rare) < FEWEST_EXPECTED:
