@@ -6,6 +6,7 @@ from engines.scripted.vocabulary import VOCABULARY_SIZE, Special
 from service.errors import InvalidRequest, NoChatTemplate, OutriderError, UnknownProposer
 from service.generation.config import GenerationOverrides
 from service.generation.finish import FinishReason
+from service.generation.sampling import DrySettings, SequenceBreakers
 from service.runtime.preparation import prepare_request
 from service.runtime.request import (
     ChatMessage,
@@ -233,6 +234,20 @@ def test_end_tokens_follow_the_override_and_stop_on_eos(changes, ends):
     assert ends == plan.admitted.eos_token_ids
     assert ends == plan.sequence.eos_token_ids
     assert ends == plan.config.eos_token_ids
+
+
+def test_stops_that_are_tokens_count_as_ends_for_the_least_number_of_tokens():
+    """B19: none of them may be chosen before; a text is looked for in what was chosen."""
+    plan = prepared(request(stops=(Stop(token_id=66), Stop(text="c"), Stop(text="<|bos|>"))))
+    assert EOS | {66, Special.BOS} == plan.sampling.end_token_ids
+    assert EOS == plan.sequence.eos_token_ids
+
+
+def test_breakers_are_the_tokens_that_contain_their_texts():
+    breakers = SequenceBreakers(("\n", "|eos|"))
+    dry = request(overrides=GenerationOverrides(dry=DrySettings(1.0, sequence_breakers=breakers)))
+    assert {ord("\n"), Special.EOS} == prepared(dry).sampling.run_breakers
+    assert frozenset() == prepared(request()).sampling.run_breakers
 
 
 def test_checkpoint_defaults_are_overridden_by_the_request():
