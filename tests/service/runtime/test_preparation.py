@@ -6,7 +6,7 @@ from engines.scripted.vocabulary import VOCABULARY_SIZE, Special
 from service.errors import InvalidRequest, NoChatTemplate, OutriderError, UnknownProposer
 from service.generation.config import GenerationOverrides
 from service.generation.finish import FinishReason
-from service.generation.sampling import DrySettings, SequenceBreakers
+from service.generation.sampling import DrySettings, MirostatSettings, SequenceBreakers
 from service.runtime.preparation import prepare_request
 from service.runtime.request import (
     ChatMessage,
@@ -20,7 +20,14 @@ from service.runtime.text import ModelText
 from service.speculation.observer import LifecycleStage
 from service.text.chat import ChatTemplate
 from service.text.language import Regex
-from tests.service.runtime.doubles import EOS, TOKENIZER, loaded_model, loaded_proposer, request
+from tests.service.runtime.doubles import (
+    EOS,
+    SMALL,
+    TOKENIZER,
+    loaded_model,
+    loaded_proposer,
+    request,
+)
 
 MODEL = loaded_model()
 
@@ -256,6 +263,21 @@ def test_checkpoint_defaults_are_overridden_by_the_request():
     warm = request(overrides=GenerationOverrides(temperature=2.0))
     assert 2.0 == prepared(warm, model).admitted.config.temperature
     assert 7 == prepared(warm, model).admitted.config.top_k
+
+
+def test_sampled_mirostat_has_no_lookahead_and_says_so():
+    """A branch would be drafted under a state that the tokens before it still change."""
+    overlapping = replace(SMALL, is_synchronous=False)
+    model = loaded_model(overlapping, proposers=(loaded_proposer("draft"),))
+
+    def looks_ahead(**settings):
+        overrides = GenerationOverrides(**settings)
+        asked = request(overrides=overrides, speculation=SpeculationRequest(lookahead=True))
+        return prepared(asked, model).admitted.speculation.lookahead
+
+    assert looks_ahead(temperature=1.0)
+    assert not looks_ahead(temperature=1.0, mirostat=MirostatSettings())
+    assert looks_ahead(temperature=0.0, mirostat=MirostatSettings())
 
 
 def test_chat_is_rendered_by_the_models_template():
