@@ -77,7 +77,7 @@ class GrammarCompiler:
         kept = self._kept.get(language)
         if kept is not None and kept.has_room():
             return kept
-        grammar = self._compilation.grammar(source_of(language))
+        grammar = self._compilation.grammar(source_of(language), self._limits.compile_seconds)
         self._kept.put(language, grammar)
         return grammar
 

@@ -34,13 +34,13 @@ class Grammar:
     compilation: Compilation
 
     def anew(self) -> Grammar:
-        """Return the same grammar with an automaton of its own.
+        """Return the same grammar with an automaton of its own, if that takes a moment only.
 
         Raises:
-            GrammarError: as at the first time.
-            GrammarsBusy: as at the first time.
+            GrammarError: it takes longer.
+            GrammarsBusy: others are being compiled, and will be for longer.
         """
-        return self.compilation.grammar(self.source)
+        return self.compilation.grammar(self.source, self.compilation.limits.restart_seconds)
 
     def has_room(self) -> bool:
         """Whether the shared automaton still grows, at the beginning at least."""
@@ -55,14 +55,13 @@ class Compilation:
     limits: Limits
     stacks: DeepStacks
 
-    def grammar(self, source: str) -> Grammar:
-        """Compile a grammar and compute its first mask.
+    def grammar(self, source: str, seconds: float) -> Grammar:
+        """Compile a grammar and compute its first mask, in so many seconds.
 
         Raises:
             GrammarError: it is malformed, refers to what is not there, or exceeds a limit.
             GrammarsBusy: too many others are being compiled.
         """
-        seconds = self.limits.compile_seconds
         try:
             return self.stacks.run(lambda: self._compiled(source), seconds)
         except TimeoutError as late:

@@ -12,16 +12,18 @@ class Limits:
     """Bounds on one model's constraints.
 
     `source_bytes` and `choices` bound what a client writes, `compile_seconds` the wait for its
-    compilation, of which at most `compilations` run at once. `cached_grammars` and `cached_bytes`
-    (of sources) bound what is kept. The rest bounds the engine of the grammars: `lexer_states`
-    its memory, some 2 kB each, and `initial_fuel`, `step_fuel`, `step_items` and `row_items` its
-    work. That work may still take seconds, so that an output is given up after the first step of
-    more than `step_seconds` of processor time.
+    compilation, of which at most `compilations` run at once, and `restart_seconds` the same wait
+    where an engine waits. `cached_grammars` and `cached_bytes` (of sources) bound what is kept.
+    The rest bounds the engine of the grammars: `lexer_states` its memory, some 2 kB each, and
+    `initial_fuel`, `step_fuel`, `step_items` and `row_items` its work. That work may still take
+    seconds, so that an output is given up once its steps have together taken `excess_seconds` of
+    processor time beyond `step_seconds` each.
     """
 
     source_bytes: int = 128 * 1024
     choices: int = 10_000
     compile_seconds: float = 2.0
+    restart_seconds: float = 0.1
     compilations: int = 2
     cached_grammars: int = 64
     cached_bytes: int = 1024 * 1024
@@ -31,7 +33,8 @@ class Limits:
     step_fuel: int = 200_000
     step_items: int = 20_000
     row_items: int = 4_000
-    step_seconds: float = 0.1
+    step_seconds: float = 0.002
+    excess_seconds: float = 0.1
 
     def of_parser(self) -> llguidance.LLParserLimits:
         """Return those that the engine of the grammars keeps by itself."""

@@ -13,6 +13,7 @@ from weakref import ref
 from llguidance import LLMatcher
 
 from service.errors import GrammarsBusy
+from service.text.constraints.allowance import Allowance
 from service.text.constraints.bounds import Bounds, Closed
 from service.text.constraints.grammar import Grammar, GrammarError, bits_of
 
@@ -38,18 +39,22 @@ class Course:
         self.lock = threading.Lock()
         self.grammar = grammar
         self.is_alone = False
-        self.is_too_slow = False
+        self.allowance = Allowance(grammar.compilation.limits)
         self._remembering: deque[ref[GrammarState]] = deque()
 
+    @property
+    def is_too_slow(self) -> bool:
+        """Whether the output has taken so long that it is given up."""
+        return self.allowance.is_spent
+
     def measured(self, work: Callable[[], Result]) -> Result:
-        """Return the result of a step; one that takes too long is the last.
+        """Return the result of a step, which is charged to the output's allowance.
 
         Processor time is counted: a busy machine fails no one's output.
         """
         begun = thread_time()
         result = work()
-        if thread_time() - begun > self.grammar.compilation.limits.step_seconds:
-            self.is_too_slow = True
+        self.allowance.charge(thread_time() - begun)
         return result
 
     def remember(self, state: GrammarState) -> None:

@@ -120,14 +120,35 @@ def test_constraint_that_exceeds_its_limits_fails_by_its_field_and_says_nothing_
 def test_output_whose_grammar_takes_too_long_to_follow_is_given_up():
     """The library's own limits let a step of an ambiguous grammar take seconds."""
     ambiguous = Lark('start: x{0,9999}\nx: "a"?')
-    state = begin(GrammarCompiler(BYTES, ENDS, Limits(step_seconds=0.02)), ambiguous)
+    state = begin(GrammarCompiler(BYTES, ENDS, Limits(excess_seconds=0.02)), ambiguous)
 
     with pytest.raises(ConstraintFailed):
         grown(state, "a" * 60)
 
 
+def test_output_whose_steps_are_each_bearable_is_given_up_for_all_of_them():
+    """Hundreds of steps below any limit of one would hold up an engine for seconds."""
+    ambiguous = Lark('start: x{0,300}\nx: "a"?')
+    small = Limits(step_seconds=0.0, excess_seconds=0.5)
+    state = begin(GrammarCompiler(BYTES, ENDS, small), ambiguous)
+
+    with pytest.raises(ConstraintFailed):
+        grown(state, "a" * 299)
+
+
+def test_output_waits_only_a_moment_for_an_automaton_of_its_own():
+    """It is an engine that waits, and with it every other request."""
+    patient = Limits(lexer_states=600, restart_seconds=0.0)
+    waiting = grown(begin(small := GrammarCompiler(BYTES, ENDS, patient), GROWING), LETTERS[:50])
+    with pytest.raises(ConstraintFailed):
+        grown(begin(small, GROWING), LETTERS)
+
+    with pytest.raises(ConstraintFailed):
+        grown(waiting, LETTERS[50:])
+
+
 def test_outputs_that_are_too_slow_disturb_no_other():
-    small = GrammarCompiler(BYTES, ENDS, Limits(step_seconds=0.0))
+    small = GrammarCompiler(BYTES, ENDS, Limits(step_seconds=0.0, excess_seconds=0.0))
     state = begin(small, Regex("ab"))
 
     assert not state.after(ord("a")).permits(ord("b"))
