@@ -33,6 +33,7 @@ def model_message(
         vocabulary_size=model.vocabulary_size,
         eos_token_ids=sorted(model.eos_token_ids),
         has_chat_template=model.text.has_chat_template,
+        dialect=model.text.dialect.name if model.text.has_chat_template else "",
         speculative_capability=capability_message(model.capability),
         proposers=[proposer_message(model, proposer) for proposer in model.proposers],
         limits=limits_message(model, statistics, max_message_bytes),

@@ -128,7 +128,7 @@ PAIRS = (
         model_service_pb2.Model,
         only_portable="target text defaults capability scheduler information aliases observer",
         only_wire="architecture engine weights tokenizer_fingerprint bit_exact vocabulary_size "
-        "has_chat_template speculative_capability limits default_settings",
+        "has_chat_template dialect speculative_capability limits default_settings",
     ),
     pair(
         LoadedProposer,

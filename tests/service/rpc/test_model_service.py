@@ -27,11 +27,12 @@ pytestmark = pytest.mark.asyncio
 async def test_models_are_listed_with_what_they_can_do():
     async with served() as server:
         (model,) = (await server.models.ListModels(ListModelsRequest())).models
-    assert ("scripted", 261, [257], True) == (
+    assert ("scripted", 261, [257], True, "hermes") == (
         model.name,
         model.vocabulary_size,
         model.eos_token_ids,
         model.has_chat_template,
+        model.dialect,
     )
     ready = model.speculative_capability.ready
     assert capability_pb2.DRAFT_SOURCE_SEPARATE == ready.source

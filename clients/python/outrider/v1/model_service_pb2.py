@@ -27,7 +27,7 @@ from outrider.v1 import chat_pb2 as outrider_dot_v1_dot_chat__pb2
 from outrider.v1 import settings_pb2 as outrider_dot_v1_dot_settings__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1foutrider/v1/model_service.proto\x12\x0boutrider.v1\x1a\x1coutrider/v1/capability.proto\x1a\x16outrider/v1/chat.proto\x1a\x1aoutrider/v1/settings.proto\"\x9c\x03\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x02 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x03 \x01(\t\x12\x0f\n\x07weights\x18\x04 \x01(\t\x12\x1d\n\x15tokenizer_fingerprint\x18\x05 \x01(\x0c\x12\x17\n\x0fvocabulary_size\x18\x06 \x01(\r\x12\x15\n\reos_token_ids\x18\x07 \x03(\r\x12\x19\n\x11has_chat_template\x18\x08 \x01(\x08\x12\x42\n\x16speculative_capability\x18\t \x01(\x0b\x32\".outrider.v1.SpeculativeCapability\x12(\n\tproposers\x18\n \x03(\x0b\x32\x15.outrider.v1.Proposer\x12(\n\x06limits\x18\x0b \x01(\x0b\x32\x18.outrider.v1.ModelLimits\x12\x39\n\x10\x64\x65\x66\x61ult_settings\x18\x0c \x01(\x0b\x32\x1f.outrider.v1.GenerationSettings\x12\x11\n\tbit_exact\x18\r \x01(\x08\"\x94\x01\n\x08Proposer\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x04mode\x18\x02 \x01(\x0e\x32\x1c.outrider.v1.SpeculationMode\x12\x1e\n\x16max_speculative_tokens\x18\x03 \x01(\r\x12.\n\x0c\x64raft_source\x18\x04 \x01(\x0e\x32\x18.outrider.v1.DraftSource\"\xfb\x01\n\x0bModelLimits\x12\x13\n\x0bmax_context\x18\x01 \x01(\r\x12\x19\n\x11max_prompt_tokens\x18\x02 \x01(\r\x12\x1e\n\x16max_speculative_tokens\x18\x03 \x01(\r\x12\x14\n\x0cmax_logprobs\x18\x04 \x01(\r\x12\x11\n\tmax_stops\x18\x05 \x01(\r\x12\x11\n\tmax_lanes\x18\x06 \x01(\r\x12\x1b\n\x13max_queued_requests\x18\x07 \x01(\r\x12\x19\n\x11max_message_bytes\x18\x08 \x01(\r\x12\x18\n\x0b\x63\x61\x63he_bytes\x18\t \x01(\x04H\x00\x88\x01\x01\x42\x0e\n\x0c_cache_bytes\"\x13\n\x11ListModelsRequest\"8\n\x12ListModelsResponse\x12\"\n\x06models\x18\x01 \x03(\x0b\x32\x12.outrider.v1.Model\" \n\x0fGetModelRequest\x12\r\n\x05model\x18\x01 \x01(\t\"5\n\x10GetModelResponse\x12!\n\x05model\x18\x01 \x01(\x0b\x32\x12.outrider.v1.Model\"f\n\x0fTokenizeRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x1f\n\x12\x61\x64\x64_special_tokens\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\x15\n\x13_add_special_tokens\">\n\x10TokenizeResponse\x12\x11\n\ttoken_ids\x18\x01 \x03(\r\x12\x17\n\x0flost_characters\x18\x02 \x01(\t\"o\n\x11\x44\x65tokenizeRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12 \n\x13skip_special_tokens\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\x16\n\x14_skip_special_tokens\"\"\n\x12\x44\x65tokenizeResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\"C\n\x11RenderChatRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x1f\n\x04\x63hat\x18\x02 \x01(\x0b\x32\x11.outrider.v1.Chat\"5\n\x12RenderChatResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x11\n\ttoken_ids\x18\x02 \x03(\r2\x8d\x03\n\x0cModelService\x12M\n\nListModels\x12\x1e.outrider.v1.ListModelsRequest\x1a\x1f.outrider.v1.ListModelsResponse\x12G\n\x08GetModel\x12\x1c.outrider.v1.GetModelRequest\x1a\x1d.outrider.v1.GetModelResponse\x12G\n\x08Tokenize\x12\x1c.outrider.v1.TokenizeRequest\x1a\x1d.outrider.v1.TokenizeResponse\x12M\n\nDetokenize\x12\x1e.outrider.v1.DetokenizeRequest\x1a\x1f.outrider.v1.DetokenizeResponse\x12M\n\nRenderChat\x12\x1e.outrider.v1.RenderChatRequest\x1a\x1f.outrider.v1.RenderChatResponseB+\n\x0f\x64\x65v.outrider.v1P\x01Z\x16outrider/v1;outriderv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1foutrider/v1/model_service.proto\x12\x0boutrider.v1\x1a\x1coutrider/v1/capability.proto\x1a\x16outrider/v1/chat.proto\x1a\x1aoutrider/v1/settings.proto\"\xad\x03\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x02 \x01(\t\x12\x0e\n\x06\x65ngine\x18\x03 \x01(\t\x12\x0f\n\x07weights\x18\x04 \x01(\t\x12\x1d\n\x15tokenizer_fingerprint\x18\x05 \x01(\x0c\x12\x17\n\x0fvocabulary_size\x18\x06 \x01(\r\x12\x15\n\reos_token_ids\x18\x07 \x03(\r\x12\x19\n\x11has_chat_template\x18\x08 \x01(\x08\x12\x42\n\x16speculative_capability\x18\t \x01(\x0b\x32\".outrider.v1.SpeculativeCapability\x12(\n\tproposers\x18\n \x03(\x0b\x32\x15.outrider.v1.Proposer\x12(\n\x06limits\x18\x0b \x01(\x0b\x32\x18.outrider.v1.ModelLimits\x12\x39\n\x10\x64\x65\x66\x61ult_settings\x18\x0c \x01(\x0b\x32\x1f.outrider.v1.GenerationSettings\x12\x11\n\tbit_exact\x18\r \x01(\x08\x12\x0f\n\x07\x64ialect\x18\x0e \x01(\t\"\x94\x01\n\x08Proposer\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x04mode\x18\x02 \x01(\x0e\x32\x1c.outrider.v1.SpeculationMode\x12\x1e\n\x16max_speculative_tokens\x18\x03 \x01(\r\x12.\n\x0c\x64raft_source\x18\x04 \x01(\x0e\x32\x18.outrider.v1.DraftSource\"\xfb\x01\n\x0bModelLimits\x12\x13\n\x0bmax_context\x18\x01 \x01(\r\x12\x19\n\x11max_prompt_tokens\x18\x02 \x01(\r\x12\x1e\n\x16max_speculative_tokens\x18\x03 \x01(\r\x12\x14\n\x0cmax_logprobs\x18\x04 \x01(\r\x12\x11\n\tmax_stops\x18\x05 \x01(\r\x12\x11\n\tmax_lanes\x18\x06 \x01(\r\x12\x1b\n\x13max_queued_requests\x18\x07 \x01(\r\x12\x19\n\x11max_message_bytes\x18\x08 \x01(\r\x12\x18\n\x0b\x63\x61\x63he_bytes\x18\t \x01(\x04H\x00\x88\x01\x01\x42\x0e\n\x0c_cache_bytes\"\x13\n\x11ListModelsRequest\"8\n\x12ListModelsResponse\x12\"\n\x06models\x18\x01 \x03(\x0b\x32\x12.outrider.v1.Model\" \n\x0fGetModelRequest\x12\r\n\x05model\x18\x01 \x01(\t\"5\n\x10GetModelResponse\x12!\n\x05model\x18\x01 \x01(\x0b\x32\x12.outrider.v1.Model\"f\n\x0fTokenizeRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x1f\n\x12\x61\x64\x64_special_tokens\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\x15\n\x13_add_special_tokens\">\n\x10TokenizeResponse\x12\x11\n\ttoken_ids\x18\x01 \x03(\r\x12\x17\n\x0flost_characters\x18\x02 \x01(\t\"o\n\x11\x44\x65tokenizeRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x11\n\ttoken_ids\x18\x02 \x03(\r\x12 \n\x13skip_special_tokens\x18\x03 \x01(\x08H\x00\x88\x01\x01\x42\x16\n\x14_skip_special_tokens\"\"\n\x12\x44\x65tokenizeResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\"C\n\x11RenderChatRequest\x12\r\n\x05model\x18\x01 \x01(\t\x12\x1f\n\x04\x63hat\x18\x02 \x01(\x0b\x32\x11.outrider.v1.Chat\"5\n\x12RenderChatResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x11\n\ttoken_ids\x18\x02 \x03(\r2\x8d\x03\n\x0cModelService\x12M\n\nListModels\x12\x1e.outrider.v1.ListModelsRequest\x1a\x1f.outrider.v1.ListModelsResponse\x12G\n\x08GetModel\x12\x1c.outrider.v1.GetModelRequest\x1a\x1d.outrider.v1.GetModelResponse\x12G\n\x08Tokenize\x12\x1c.outrider.v1.TokenizeRequest\x1a\x1d.outrider.v1.TokenizeResponse\x12M\n\nDetokenize\x12\x1e.outrider.v1.DetokenizeRequest\x1a\x1f.outrider.v1.DetokenizeResponse\x12M\n\nRenderChat\x12\x1e.outrider.v1.RenderChatRequest\x1a\x1f.outrider.v1.RenderChatResponseB+\n\x0f\x64\x65v.outrider.v1P\x01Z\x16outrider/v1;outriderv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,31 +36,31 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.outrider.v1P\001Z\026outrider/v1;outriderv1'
   _globals['_MODEL']._serialized_start=131
-  _globals['_MODEL']._serialized_end=543
-  _globals['_PROPOSER']._serialized_start=546
-  _globals['_PROPOSER']._serialized_end=694
-  _globals['_MODELLIMITS']._serialized_start=697
-  _globals['_MODELLIMITS']._serialized_end=948
-  _globals['_LISTMODELSREQUEST']._serialized_start=950
-  _globals['_LISTMODELSREQUEST']._serialized_end=969
-  _globals['_LISTMODELSRESPONSE']._serialized_start=971
-  _globals['_LISTMODELSRESPONSE']._serialized_end=1027
-  _globals['_GETMODELREQUEST']._serialized_start=1029
-  _globals['_GETMODELREQUEST']._serialized_end=1061
-  _globals['_GETMODELRESPONSE']._serialized_start=1063
-  _globals['_GETMODELRESPONSE']._serialized_end=1116
-  _globals['_TOKENIZEREQUEST']._serialized_start=1118
-  _globals['_TOKENIZEREQUEST']._serialized_end=1220
-  _globals['_TOKENIZERESPONSE']._serialized_start=1222
-  _globals['_TOKENIZERESPONSE']._serialized_end=1284
-  _globals['_DETOKENIZEREQUEST']._serialized_start=1286
-  _globals['_DETOKENIZEREQUEST']._serialized_end=1397
-  _globals['_DETOKENIZERESPONSE']._serialized_start=1399
-  _globals['_DETOKENIZERESPONSE']._serialized_end=1433
-  _globals['_RENDERCHATREQUEST']._serialized_start=1435
-  _globals['_RENDERCHATREQUEST']._serialized_end=1502
-  _globals['_RENDERCHATRESPONSE']._serialized_start=1504
-  _globals['_RENDERCHATRESPONSE']._serialized_end=1557
-  _globals['_MODELSERVICE']._serialized_start=1560
-  _globals['_MODELSERVICE']._serialized_end=1957
+  _globals['_MODEL']._serialized_end=560
+  _globals['_PROPOSER']._serialized_start=563
+  _globals['_PROPOSER']._serialized_end=711
+  _globals['_MODELLIMITS']._serialized_start=714
+  _globals['_MODELLIMITS']._serialized_end=965
+  _globals['_LISTMODELSREQUEST']._serialized_start=967
+  _globals['_LISTMODELSREQUEST']._serialized_end=986
+  _globals['_LISTMODELSRESPONSE']._serialized_start=988
+  _globals['_LISTMODELSRESPONSE']._serialized_end=1044
+  _globals['_GETMODELREQUEST']._serialized_start=1046
+  _globals['_GETMODELREQUEST']._serialized_end=1078
+  _globals['_GETMODELRESPONSE']._serialized_start=1080
+  _globals['_GETMODELRESPONSE']._serialized_end=1133
+  _globals['_TOKENIZEREQUEST']._serialized_start=1135
+  _globals['_TOKENIZEREQUEST']._serialized_end=1237
+  _globals['_TOKENIZERESPONSE']._serialized_start=1239
+  _globals['_TOKENIZERESPONSE']._serialized_end=1301
+  _globals['_DETOKENIZEREQUEST']._serialized_start=1303
+  _globals['_DETOKENIZEREQUEST']._serialized_end=1414
+  _globals['_DETOKENIZERESPONSE']._serialized_start=1416
+  _globals['_DETOKENIZERESPONSE']._serialized_end=1450
+  _globals['_RENDERCHATREQUEST']._serialized_start=1452
+  _globals['_RENDERCHATREQUEST']._serialized_end=1519
+  _globals['_RENDERCHATRESPONSE']._serialized_start=1521
+  _globals['_RENDERCHATRESPONSE']._serialized_end=1574
+  _globals['_MODELSERVICE']._serialized_start=1577
+  _globals['_MODELSERVICE']._serialized_end=1974
 # @@protoc_insertion_point(module_scope)

@@ -40,6 +40,7 @@ class Model(_message.Message):
     LIMITS_FIELD_NUMBER: _builtins.int
     DEFAULT_SETTINGS_FIELD_NUMBER: _builtins.int
     BIT_EXACT_FIELD_NUMBER: _builtins.int
+    DIALECT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     architecture: _builtins.str
@@ -57,6 +58,10 @@ class Model(_message.Message):
     bit_exact: _builtins.bool
     """Whether greedy output is equal bit for bit with speculation and without, rather than up to ties
     in floating point.
+    """
+    dialect: _builtins.str
+    """The syntax of reasoning and tool calls that was recognised from its chat template, as
+    `Chat.dialect` names it. Empty without a template.
     """
     @_builtins.property
     def eos_token_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -94,10 +99,11 @@ class Model(_message.Message):
         limits: Global___ModelLimits | None = ...,
         default_settings: _settings_pb2.GenerationSettings | None = ...,
         bit_exact: _builtins.bool = ...,
+        dialect: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["default_settings", b"default_settings", "limits", b"limits", "speculative_capability", b"speculative_capability"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["architecture", b"architecture", "bit_exact", b"bit_exact", "default_settings", b"default_settings", "engine", b"engine", "eos_token_ids", b"eos_token_ids", "has_chat_template", b"has_chat_template", "limits", b"limits", "name", b"name", "proposers", b"proposers", "speculative_capability", b"speculative_capability", "tokenizer_fingerprint", b"tokenizer_fingerprint", "vocabulary_size", b"vocabulary_size", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["architecture", b"architecture", "bit_exact", b"bit_exact", "default_settings", b"default_settings", "dialect", b"dialect", "engine", b"engine", "eos_token_ids", b"eos_token_ids", "has_chat_template", b"has_chat_template", "limits", b"limits", "name", b"name", "proposers", b"proposers", "speculative_capability", b"speculative_capability", "tokenizer_fingerprint", b"tokenizer_fingerprint", "vocabulary_size", b"vocabulary_size", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

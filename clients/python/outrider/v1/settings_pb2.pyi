@@ -471,7 +471,7 @@ Global___SequenceBreakers: _TypeAlias = SequenceBreakers  # noqa: Y015
 
 @_typing.final
 class XtcSettings(_message.Message):
-    """With a given probability, drops all but the least likely of the tokens above a threshold."""
+    """With a given probability, drops all but the least likely of the tokens from a threshold on."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -480,7 +480,7 @@ class XtcSettings(_message.Message):
     probability: _builtins.float
     """The probability of acting at a position, in [0, 1]; 0 is off. Absent: 0."""
     threshold: _builtins.float
-    """The probability above which a token may be dropped, in [0, 1]. Absent: 0.1."""
+    """The probability from which on a token may be dropped, in [0, 1]. Absent: 0.1."""
     def __init__(
         self,
         *,
