@@ -1,3 +1,4 @@
+import re
 from dataclasses import fields
 
 import pytest
@@ -115,11 +116,41 @@ def test_arguments_of_a_call_are_read():
     assert {"city": "Prague"} == CALL.arguments
 
 
-def test_turn_with_a_key_too_many_is_a_type_error():
-    with pytest.raises(TypeError, match="rôle"):
-        chat_message(Chat([{"role": "user", "rôle": "x"}]))
+@pytest.mark.parametrize(
+    ("chat", "told"),
+    [
+        (Chat("Hi"), "messages: must list its values, not be one str"),
+        (Chat(["Hi"]), "messages[0]: must be a Message or a mapping, not str"),
+        (Chat([{"role": "user", "rôle": "x"}]), "messages[0]: has no rôle; its keys are role"),
+        (
+            Chat([Message("user"), Message("user", [{"type": "text"}])]),
+            "messages[1]: content: must be a text, not list",
+        ),
+        (
+            Chat([Message("assistant", tool_calls=[{"function": {}}])]),
+            "messages[0]: tool_calls[0]: has no function; its keys are id, name, arguments_json",
+        ),
+        (Chat([], Tool("f")), "tools: must list its values, not be one Tool"),
+        (Chat([], [{"type": "function"}]), "tools[0]: has no type; its keys are name"),
+        (Chat([], template_arguments=5), "template_arguments=5: "),
+    ],
+)
+def test_what_has_another_shape_is_told_by_its_place(chat: Chat, told: str):
+    with pytest.raises(TypeError, match=f"^{re.escape(told)}"):
+        chat_message(chat)
 
 
-def test_unknown_choice_is_a_value_error():
-    with pytest.raises(ValueError, match="TOOL_CHOICE_MODE_ANY"):
-        chat_message(Chat([], tool_choice="any"))
+@pytest.mark.parametrize(
+    ("chat", "told"),
+    [
+        (
+            Chat([], tool_choice="weather"),
+            "tool_choice='weather': must be one of auto, none, required; a tool is chosen by ",
+        ),
+        (Chat([], tool_choice={"type": "function"}), "tool_choice={'type': 'function'}: "),
+        (Chat([], template_arguments={"a": {1}}), "template_arguments={'a': {1}}: "),
+    ],
+)
+def test_value_that_does_not_fit_is_told_by_its_place(chat: Chat, told: str):
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
+        chat_message(chat)

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -164,10 +165,69 @@ def test_two_constraints_exclude_each_other():
         settings_of(regex="a", json=True)
 
 
-@pytest.mark.parametrize("options", [{"dry": {"strength": 1}}, {"sampler_order": "middle"}])
-def test_part_that_does_not_exist_is_a_value_error(options: dict):
-    with pytest.raises(ValueError, match=r"strength|MIDDLE"):
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"seed": -1}, "seed=-1: "),
+        ({"max_new_tokens": 2**40}, "max_new_tokens=1099511627776: "),
+        ({"logit_bias": {-5: 1.0}}, "logit_bias={-5: 1.0}: "),
+        ({"dry": {"strength": 1}}, "dry={'strength': 1}: "),
+        (
+            {"sampler_order": "middle"},
+            "sampler_order='middle': must be one of temperature_first, temperature_last",
+        ),
+        ({"speculation": "off"}, "speculation='off': must be one of auto, none, prompt_lookup"),
+        ({"speculation": False}, "speculation=False: must be one of auto"),
+    ],
+)
+def test_value_that_does_not_fit_is_told_by_its_option(options: dict, told: str):
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}"):
         settings_of(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"top_k": 2.5}, "top_k=2.5: "),
+        ({"temperature": "hot"}, "temperature='hot': "),
+        ({"banned_token_ids": ["a"]}, "banned_token_ids=['a']: "),
+        ({"xtc": 0.5}, "xtc=0.5: "),
+        ({"stop": 2.5}, "stop=2.5: must list its values, not be one float"),
+        ({"regex": 5}, "regex=5: must be a text, not int"),
+        ({"model": 5}, "model=5: must be a text, not int"),
+        ({"choice": ["a", 5]}, "choice=['a', 5]: must be a text, not int"),
+        ({"json_schema": {1}}, "json_schema={1}: "),
+    ],
+)
+def test_value_of_another_type_is_told_by_its_option(options: dict, told: str):
+    with pytest.raises(TypeError, match=f"^{re.escape(told)}"):
+        settings_of(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"choice": "yes"},
+        {"stop": b"yes"},
+        {"allowed_token_ids": b"yes"},
+        {"dry": {"sequence_breakers": "yes"}},
+    ],
+)
+def test_one_text_is_not_read_as_its_characters(options: dict):
+    with pytest.raises(TypeError, match="must list its values"):
+        settings_of(**options)
+
+
+@pytest.mark.parametrize("prompt", [b"once", None, 5, [1, "a"], [{"role": "user"}]])
+def test_prompt_that_is_none_is_told_as_the_prompt(prompt: Any):
+    with pytest.raises(TypeError, match=r"^prompt="):
+        generation_message(prompt, {})
+
+
+def test_option_that_is_none_is_absent():
+    nothing: Any = dict.fromkeys(Options.__annotations__)
+    assert generation_message("x", {}) == generation_message("x", nothing)
+    assert (Chat([]), {}) == conversation([], dict.fromkeys(ChatOptions.__annotations__))
 
 
 def test_options_of_a_conversation_are_told_apart():
@@ -180,14 +240,9 @@ def test_unknown_option_is_a_type_error():
         generation_message("x", {"top_q": 1})
 
 
-def test_unknown_mode_is_a_value_error():
-    with pytest.raises(ValueError, match="SPECULATION_MODE_MAGIC"):
-        generation_message("x", {"speculation": "magic"})
-
-
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0, 1e10])
 def test_timeout_that_is_no_time_is_refused(seconds):
-    with pytest.raises(ValueError, match="timeout must be 0 to 31536000 seconds"):
+    with pytest.raises(ValueError, match=r"^timeout=.*: must be 0 to 31536000 seconds"):
         call_timeout({"timeout": seconds})
 
 

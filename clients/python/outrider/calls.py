@@ -15,6 +15,7 @@ from outrider.v1.generation_service_pb2 import (
     StreamGenerateResponse,
 )
 from outrider.v1.model_service_pb2 import DetokenizeRequest, RenderChatRequest, TokenizeRequest
+from outrider.values import naming, option, text
 
 DEFAULT_ADDRESS = "localhost:50051"
 Messages = Sequence[Message | Mapping[str, Any]]
@@ -33,24 +34,32 @@ def call_timeout(options: Options) -> float | None:
     """Return the deadline of a call in seconds from now, None for no deadline.
 
     Raises:
-        ValueError: it is no number of seconds from 0 to a year.
+        TypeError: it is no number.
+        ValueError: it is not 0 to a year.
     """
     seconds = options.get("timeout")
-    if seconds is None or 0.0 <= seconds <= MAX_TIMEOUT_SECONDS:
-        return seconds
-    raise ValueError(f"timeout must be 0 to {MAX_TIMEOUT_SECONDS:.0f} seconds, got {seconds:g}")
+    with naming(option("timeout", seconds)):
+        if seconds is None or 0.0 <= seconds <= MAX_TIMEOUT_SECONDS:
+            return seconds
+        raise ValueError(f"must be 0 to {MAX_TIMEOUT_SECONDS:.0f} seconds")
 
 
 def complete_request(prompt: Prompt, options: Options) -> CompleteRequest:
     """Return the request of a unary generation."""
     generation = generation_message(prompt, options)
-    return CompleteRequest(request_id=options.get("request_id", ""), generation=generation)
+    return CompleteRequest(request_id=_request_id(options), generation=generation)
 
 
 def stream_request(prompt: Prompt, options: Options) -> StreamGenerateRequest:
     """Return the request of a streamed generation."""
     generation = generation_message(prompt, options)
-    return StreamGenerateRequest(request_id=options.get("request_id", ""), generation=generation)
+    return StreamGenerateRequest(request_id=_request_id(options), generation=generation)
+
+
+def _request_id(options: Options) -> str:
+    given = options.get("request_id") or ""
+    with naming(option("request_id", given)):
+        return text(given)
 
 
 def tokenize_request(text: str, model: str, *, add_special_tokens: bool) -> TokenizeRequest:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from outrider.v1 import chat_pb2
+from outrider.values import each, json_text, naming, option, part, text, value_of
 
 
 class NamedTool(TypedDict):
@@ -84,40 +85,39 @@ def chat_message(chat: Chat) -> chat_pb2.Chat:
         ValueError: a value does not fit its field.
     """
     message = chat_pb2.Chat(
-        messages=map(_turn, chat.messages),
-        tools=map(_tool, chat.tools),
+        messages=each("messages", chat.messages, _turn),
+        tools=each("tools", chat.tools, _tool),
         tool_choice=_choice(chat.tool_choice),
         parallel_tool_calls=chat.parallel_tool_calls,
         dialect=chat.dialect,
     )
-    message.template_arguments.update(chat.template_arguments)
-    if not chat.template_arguments:
-        message.ClearField("template_arguments")
+    if chat.template_arguments:
+        with naming(option("template_arguments", chat.template_arguments)):
+            message.template_arguments.update({**chat.template_arguments})
     return message
 
 
-def json_text(value: Mapping[str, Any] | str) -> str:
-    """Return a JSON text, given as it is or as what it spells."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _turn(given: Message | Mapping[str, Any]) -> chat_pb2.ChatMessage:
-    turn = given if isinstance(given, Message) else Message(**given)
-    calls = (each if isinstance(each, ToolCall) else ToolCall(**each) for each in turn.tool_calls)
+    turn = part(Message, given)
+    if turn.content is not None:
+        with naming("content"):
+            text(turn.content)
     return chat_pb2.ChatMessage(
         role=turn.role,
         content=turn.content,
         reasoning=turn.reasoning,
-        tool_calls=[
-            chat_pb2.ToolCall(id=call.id, name=call.name, arguments_json=call.arguments_json)
-            for call in calls
-        ],
+        tool_calls=each("tool_calls", turn.tool_calls, _call),
         tool_call_id=turn.tool_call_id,
     )
 
 
+def _call(given: ToolCall | Mapping[str, str]) -> chat_pb2.ToolCall:
+    call = part(ToolCall, given)
+    return chat_pb2.ToolCall(id=call.id, name=call.name, arguments_json=call.arguments_json)
+
+
 def _tool(given: Tool | Mapping[str, Any]) -> chat_pb2.Tool:
-    tool = given if isinstance(given, Tool) else Tool(**given)
+    tool = part(Tool, given)
     schema = json_text(tool.parameters)
     return chat_pb2.Tool(
         name=tool.name, description=tool.description, parameters_json_schema=schema
@@ -127,7 +127,13 @@ def _tool(given: Tool | Mapping[str, Any]) -> chat_pb2.Tool:
 def _choice(given: ToolChoice | None) -> chat_pb2.ToolChoice | None:
     if given is None:
         return None
-    if isinstance(given, str):
-        mode = chat_pb2.ToolChoiceMode.Value(f"TOOL_CHOICE_MODE_{given.upper()}")
-        return chat_pb2.ToolChoice(mode=mode)
-    return chat_pb2.ToolChoice(**given)
+    with naming(option("tool_choice", given)):
+        own: dict[str, Any] = {"mode": _mode(given)} if isinstance(given, str) else {**given}
+        return chat_pb2.ToolChoice(**own)
+
+
+def _mode(name: str) -> int:
+    try:
+        return value_of(chat_pb2.ToolChoiceMode.DESCRIPTOR, name)
+    except ValueError as unknown:
+        raise ValueError(f'{unknown}; a tool is chosen by {{"name": …}}') from unknown

@@ -4,37 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, cast
 
-from outrider.chats import Chat, Message, chat_message, json_text
+from outrider.chats import Chat, Message, chat_message
 from outrider.options import ChatOptions, Dry, Options, Prompt
 from outrider.v1 import generation_pb2, settings_pb2
+from outrider.values import json_text, naming, option, several, text, value_of
 
 _OF_CALL = frozenset({"request_id", "timeout"})
 _OF_GENERATION = frozenset({"model", "priority", "component_timings"})
-_OF_SPECULATION = frozenset({"proposer", "num_speculative_tokens", "lookahead"})
-_RENAMED = frozenset({"stop", "speculation"})
+_OF_SPECULATION = frozenset({"speculation", "proposer", "num_speculative_tokens", "lookahead"})
+_LANGUAGES = ("json", "json_schema", "regex", "lark", "choice")
 _OF_CHAT = frozenset(field.name for field in fields(Chat)) - {"messages"}
 
+Wire = generation_pb2.Generation
 
-def generation_message(prompt: Prompt, options: Options) -> generation_pb2.Generation:
-    """Return what to generate.
+
+def generation_message(prompt: Prompt, options: Options) -> Wire:
+    """Return what to generate; an option that is None is absent.
 
     Raises:
         TypeError: an option does not exist, or has another type.
         ValueError: a value does not fit its field, or two options exclude each other.
     """
     _require_known(options)
-    given: dict[str, Any] = {**options}
-    message = generation_pb2.Generation(
-        settings=_settings(given), speculation=_speculation(given), **_only(given, _OF_GENERATION)
-    )
-    if isinstance(prompt, str):
-        message.text = prompt
-    elif isinstance(prompt, Chat):
-        message.chat.CopyFrom(chat_message(prompt))
-    else:
-        message.token_ids.ids.extend(prompt)
+    given = _given(options)
+    _require_one_language(given)
+    message = _prompt_message(prompt)
+    message.settings.SetInParent()
+    message.speculation.SetInParent()
+    for name, value in given.items():
+        with naming(option(name, value)):
+            message.MergeFrom(_option_message(name, value))
     return message
 
 
@@ -42,9 +44,14 @@ def conversation(
     messages: Sequence[Message | Mapping[str, Any]], options: ChatOptions
 ) -> tuple[Chat, Options]:
     """Return a conversation and what remains of its options."""
-    given: dict[str, Any] = {**options}
+    given = _given(options)
+    of_chat = {name: value for name, value in given.items() if name in _OF_CHAT}
     others = {name: value for name, value in given.items() if name not in _OF_CHAT}
-    return Chat(messages, **_only(given, _OF_CHAT)), cast("Options", others)
+    return Chat(messages, **of_chat), cast("Options", others)
+
+
+def _given(options: Options) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _require_known(options: Options) -> None:
@@ -53,70 +60,72 @@ def _require_known(options: Options) -> None:
         raise TypeError(f"unknown options: {', '.join(unknown)}")
 
 
-def _only(given: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name in names}
+def _require_one_language(given: Mapping[str, Any]) -> None:
+    asked = [name for name in _LANGUAGES if given.get(name, False) is not False]
+    if len(asked) > 1:
+        raise ValueError(f"{' and '.join(asked)} exclude each other")
 
 
-def _settings(given: Mapping[str, Any]) -> settings_pb2.GenerationSettings:
-    elsewhere = _OF_CALL | _OF_GENERATION | _OF_SPECULATION | _RENAMED | _CONSTRAINTS.keys()
-    own = {
-        name: _WRITE[name](value) if name in _WRITE else value
-        for name, value in given.items()
-        if name not in elsewhere
-    }
-    return settings_pb2.GenerationSettings(
-        stops=_stops(given.get("stop", ())), constraint=_constraint(given), **own
-    )
+def _prompt_message(prompt: Prompt) -> Wire:
+    if isinstance(prompt, Chat):
+        return Wire(chat=chat_message(prompt))
+    with naming(option("prompt", prompt)):
+        if isinstance(prompt, str):
+            return Wire(text=prompt)
+        return Wire(token_ids=generation_pb2.TokenIds(ids=several(prompt)))
+
+
+def _option_message(name: str, value: Any) -> Wire:
+    """Return a request that says one option alone."""
+    if name in _OF_CALL or (name, value) == ("json", False):
+        return Wire()
+    written = _WRITE[name](value) if name in _WRITE else value
+    if name in _OF_GENERATION:
+        return Wire(**{name: written})
+    if name in _OF_SPECULATION:
+        own = {_RENAMED.get(name, name): written}
+        return Wire(speculation=settings_pb2.SpeculationSettings(**own))
+    if name in _LANGUAGES:
+        own = {"constraint": settings_pb2.Constraint(**{name: written})}
+    else:
+        own = {_RENAMED.get(name, name): written}
+    return Wire(settings=settings_pb2.GenerationSettings(**own))
 
 
 def _dry(dry: Dry) -> settings_pb2.DrySettings:
     given: dict[str, Any] = {**dry}
     if "sequence_breakers" in given:
-        texts = given["sequence_breakers"]
+        texts = several(given["sequence_breakers"])
         given["sequence_breakers"] = settings_pb2.SequenceBreakers(texts=texts)
     return settings_pb2.DrySettings(**given)
 
 
-_WRITE: Mapping[str, Callable[[Any], Any]] = {
-    "dry": _dry,
-    "xtc": lambda xtc: settings_pb2.XtcSettings(**xtc),
-    "mirostat": lambda mirostat: settings_pb2.MirostatSettings(**mirostat),
-    "sampler_order": lambda order: settings_pb2.SamplerOrder.Value(
-        f"SAMPLER_ORDER_{order.upper()}"
-    ),
-}
-"""How an option that is no scalar is written."""
-
-
-def _constraint(given: Mapping[str, Any]) -> settings_pb2.Constraint | None:
-    wire = settings_pb2.Constraint
-    asked = [name for name in _CONSTRAINTS if name in given and given[name] is not False]
-    if len(asked) > 1:
-        raise ValueError(f"{' and '.join(asked)} exclude each other")
-    return wire(**{name: _CONSTRAINTS[name](given[name]) for name in asked}) if asked else None
-
-
-_CONSTRAINTS: Mapping[str, Callable[[Any], Any]] = {
-    "json": lambda _: settings_pb2.Constraint.AnyJson(),
-    "json_schema": json_text,
-    "regex": str,
-    "lark": str,
-    "choice": lambda texts: settings_pb2.Constraint.Choice(texts=texts),
-}
-"""The options that make a constraint, and how each is written."""
-
-
 def _stops(given: str | int | Sequence[str | int]) -> list[settings_pb2.Stop]:
-    several = [given] if isinstance(given, str | int) else given
+    listed = [given] if isinstance(given, str | int) else several(given)
     return [
         settings_pb2.Stop(text=stop) if isinstance(stop, str) else settings_pb2.Stop(token_id=stop)
-        for stop in several
+        for stop in listed
     ]
 
 
-def _speculation(given: Mapping[str, Any]) -> settings_pb2.SpeculationSettings:
-    message = settings_pb2.SpeculationSettings(**_only(given, _OF_SPECULATION))
-    if "speculation" in given:
-        name = f"SPECULATION_MODE_{given['speculation'].upper()}"
-        message.mode = settings_pb2.SpeculationMode.Value(name)
-    return message
+_RENAMED = {"stop": "stops", "speculation": "mode"}
+"""Options that have another name in the contract."""
+
+_WRITE: Mapping[str, Callable[[Any], Any]] = {
+    "model": text,
+    "proposer": text,
+    "speculation": partial(value_of, settings_pb2.SpeculationMode.DESCRIPTOR),
+    "sampler_order": partial(value_of, settings_pb2.SamplerOrder.DESCRIPTOR),
+    "stop": _stops,
+    "allowed_token_ids": several,
+    "banned_token_ids": several,
+    "dry": _dry,
+    "xtc": lambda xtc: settings_pb2.XtcSettings(**xtc),
+    "mirostat": lambda mirostat: settings_pb2.MirostatSettings(**mirostat),
+    "json": lambda _: settings_pb2.Constraint.AnyJson(),
+    "json_schema": json_text,
+    "regex": text,
+    "lark": text,
+    "choice": lambda texts: settings_pb2.Constraint.Choice(texts=map(text, several(texts))),
+}
+"""How an option that is no plain number or flag is written."""
