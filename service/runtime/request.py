@@ -113,6 +113,12 @@ class GenerationRequest:
     timeout: float | None = None
     component_timings: bool = False
 
+    @property
+    def has_grammar(self) -> bool:
+        """Whether what its output must match may have to be compiled first."""
+        offers_tools = isinstance(self.prompt, ChatPrompt) and bool(self.prompt.tools)
+        return self.constraint is not None or offers_tools
+
 
 class SpeculationOffReason(Enum):
     """Why a request is not speculated for."""

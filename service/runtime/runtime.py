@@ -29,6 +29,9 @@ T = TypeVar("T")
 _STOP_SECONDS = 30.0
 """How long to wait for an engine to leave the pass that it is in."""
 
+_COMPILING_THREADS = 16
+"""Of requests with a grammar. Most wait for one of a few compilers, which refuses them in time."""
+
 
 class Runtime:
     """Serves the models of a registry; every method belongs to one event loop."""
@@ -48,6 +51,7 @@ class Runtime:
         self._told_serving = False
         self._watchers: list[Callable[[bool], None]] = []
         self._executor = ThreadPoolExecutor(self._options.preparation_threads, "outrider-prepare")
+        self._compiling = ThreadPoolExecutor(_COMPILING_THREADS, "outrider-compile")
 
     async def start(self) -> None:
         """Start one engine thread for each model.
@@ -94,7 +98,8 @@ class Runtime:
             running.thread.stop()
         for running in self._running.values():
             await loop.run_in_executor(None, running.thread.join, _STOP_SECONDS)
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (self._executor, self._compiling):
+            executor.shutdown(wait=False, cancel_futures=True)
         self._tell_serving()
 
     @property
@@ -129,7 +134,7 @@ class Runtime:
             running.admission.arrival(),
             self._live.reserve(request.caller, request.request_id) as reservation,
         ):
-            prepared = await self._in_executor(self._preparation(running.model, request))
+            prepared = await self._prepared(running.model, request)
             reservation.ticket = self._ticket(prepared, reservation, arrived)
             running.admission.submit(reservation.ticket)
         return Generation(reservation.ticket, running.wake, self._live.forget)
@@ -151,11 +156,12 @@ class Runtime:
         limits = (request.timeout, self._options.max_request_seconds)
         return min((limit for limit in limits if limit is not None), default=None)
 
-    def _preparation(
-        self, model: LoadedModel, request: GenerationRequest
-    ) -> Callable[[], PreparedRequest]:
+    async def _prepared(self, model: LoadedModel, request: GenerationRequest) -> PreparedRequest:
+        """Prepare a request; those with a grammar keep no other waiting."""
         width = self._options.num_speculative_tokens
-        return partial(prepare_request, model, request, fixed_width=width)
+        work = partial(prepare_request, model, request, fixed_width=width)
+        executor = self._compiling if request.has_grammar else self._executor
+        return await asyncio.get_running_loop().run_in_executor(executor, work)
 
     def _ticket(
         self, prepared: PreparedRequest, reservation: Reservation, arrived: float

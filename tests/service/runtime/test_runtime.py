@@ -28,6 +28,8 @@ from service.runtime.request import ChatMessage, ChatPrompt, Ended
 from service.runtime.runtime import Runtime
 from service.runtime.settings import RuntimeOptions
 from service.speculation.observer import LifecycleStage
+from service.text.language import Regex
+from service.text.tools import Tool
 from tests.service.runtime.doubles import (
     SMALL,
     expected_tokens,
@@ -164,6 +166,27 @@ async def test_cancel_reaches_a_request_that_is_still_being_prepared():
         assert FinishReason.CANCELLED is messages[-1].reason
         assert () == tokens_of(messages)
         assert 0 == model.target.passes
+
+
+CHAT = ChatPrompt((ChatMessage("user", "hello"),), tools=(Tool("f"),), dialect="hermes")
+
+
+@pytest.mark.parametrize("grammar", [{"constraint": Regex("a+")}, {"prompt": CHAT}])
+async def test_requests_with_a_grammar_keep_no_other_waiting(grammar):
+    gate = Gate(LifecycleStage.ADMISSION)
+    slow = loaded_model(replace(SMALL, max_context=512), name="slow", observer=gate)
+    options = RuntimeOptions(preparation_threads=1)
+    async with running(loaded_model(), slow, options=options) as runtime:
+        compiled = request(model="slow", request_id="compiled", **grammar)
+        preparing = asyncio.create_task(runtime.generate(compiled))
+        await gate.reached()
+        try:
+            async with asyncio.timeout(20):
+                messages = await complete(runtime, request(max_new_tokens=3))
+        finally:
+            gate.open()
+        (await preparing).cancel()
+    assert expected_tokens("hello", 3) == tokens_of(messages)
 
 
 async def test_cancel_of_another_callers_request_is_refused():
