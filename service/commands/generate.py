@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from outrider import (
 )
 from service.commands.engines import Engines
 from service.commands.settings import read_settings
-from service.commands.transcript import Transcript, facts, scores, summary
+from service.commands.transcript import Transcript, facts, scored_ids, scores, summary
 from service.errors import InvalidSettings
 from service.rpc.options import ServerOptions
 from service.rpc.serve import run
@@ -44,13 +44,12 @@ def generate(arguments: Namespace, engines: Engines) -> None:
     """
     prompt = _prompt(arguments)
     if arguments.target is not None:
-        transcript = run(_ask(arguments.target, prompt, arguments))
+        run(_ask(arguments.target, prompt, arguments))
     else:
         settings = read_settings(arguments)
         logging.basicConfig(level=logging.ERROR)
         models = engines.load(settings, _say)
-        transcript = run(_ask_own_server(models, settings.runtime, prompt, arguments))
-    _report(transcript, arguments)
+        run(_ask_own_server(models, settings.runtime, prompt, arguments))
 
 
 def _prompt(arguments: Namespace) -> Prompt:
@@ -107,9 +106,9 @@ def _schema(given: str | None) -> str | None:
 
 async def _ask_own_server(
     models: tuple[LoadedModel, ...], options: RuntimeOptions, prompt: Prompt, arguments: Namespace
-) -> Transcript:
+) -> None:
     async with _own_server(Runtime(ModelRegistry(models), options)) as address:
-        return await _ask(address, prompt, arguments)
+        await _ask(address, prompt, arguments)
 
 
 @asynccontextmanager
@@ -124,17 +123,27 @@ async def _own_server(runtime: Runtime) -> AsyncIterator[str]:
         await server.drain(0.0)
 
 
-async def _ask(address: str, prompt: Prompt, arguments: Namespace) -> Transcript:
+async def _ask(address: str, prompt: Prompt, arguments: Namespace) -> None:
     transcript = Transcript(time.monotonic())
-    async with (
-        AsyncClient(address) as client,
-        _started(client, prompt, _options(arguments)) as stream,
-    ):
-        async for event in stream:
-            text = transcript.take(event, time.monotonic())
-            if not arguments.json:
-                _show(text, event)
-    return transcript
+    async with AsyncClient(address) as client:
+        async with _started(client, prompt, _options(arguments)) as stream:
+            async for event in stream:
+                text = transcript.take(event, time.monotonic())
+                if not arguments.json:
+                    _show(text, event)
+        if arguments.json:
+            print(json.dumps(facts(transcript)))
+        else:
+            _report(transcript, await _texts(client, transcript), arguments)
+
+
+async def _texts(client: AsyncClient, transcript: Transcript) -> dict[int, str]:
+    """Return the text of each token that a score is shown of."""
+    model = "" if transcript.admitted is None else transcript.admitted.model
+    return {
+        token: await client.detokenize([token], model=model, skip_special_tokens=False)
+        for token in scored_ids(transcript)
+    }
 
 
 def _show(text: str, event: Event) -> None:
@@ -152,14 +161,11 @@ def _started(client: AsyncClient, prompt: Prompt, options: Options) -> AsyncStre
         raise InvalidSettings("in the flags", str(misfit)) from misfit
 
 
-def _report(transcript: Transcript, arguments: Namespace) -> None:
-    if arguments.json:
-        print(json.dumps(facts(transcript)))
-        return
+def _report(transcript: Transcript, texts: Mapping[int, str], arguments: Namespace) -> None:
     print()
-    if arguments.logprobs is not None:
+    if texts:
         print()
-        for line in scores(transcript):
+        for line in scores(transcript, texts):
             print(line)
     if arguments.stats:
         print()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from outrider import Admitted, Event, Finished, ReasoningDelta, Round, TextDelta, Token
@@ -117,11 +118,18 @@ def _logprobs(transcript: Transcript) -> list[dict[str, object]] | None:
     return scored or None
 
 
-def scores(transcript: Transcript) -> tuple[str, ...]:
-    """Return a line for each token: its id, its log-probability, and the likeliest ones."""
+def scored_ids(transcript: Transcript) -> tuple[int, ...]:
+    """Return the tokens that scores speak of, each once."""
+    scored = [token for token in transcript.tokens if token.logprob is not None]
+    others = (other.id for token in scored for other in token.alternatives)
+    return tuple(dict.fromkeys((*(token.id for token in scored), *others)))
+
+
+def scores(transcript: Transcript, texts: Mapping[int, str]) -> tuple[str, ...]:
+    """Return a line for each token: its id, log-probability and text, and the likeliest ones."""
     return tuple(
-        f"{token.id:>8} {token.logprob:>9.4f}  "
-        + " ".join(f"{other.id}:{other.logprob:.4f}" for other in token.alternatives)
+        f"{token.id:>8} {token.logprob:>9.4f}  {texts[token.id]!r:<16}"
+        + "".join(f"  {texts[other.id]!r} {other.logprob:.4f}" for other in token.alternatives)
         for token in transcript.tokens
         if token.logprob is not None
     )

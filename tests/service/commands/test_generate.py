@@ -76,6 +76,7 @@ def test_generate_shows_log_probabilities(server):
     text, _, lines = shown.partition("\n\n")
     assert f"{text}\n" == ANSWER
     assert 16 == len(lines.splitlines()) == len(told["logprobs"])
+    assert "'Y'" in lines.splitlines()[0]
     assert [[token] for token in told["token_ids"]] == [
         [other for other, _ in each["alternatives"]] for each in told["logprobs"]
     ]

@@ -12,7 +12,7 @@ from outrider import (
 from outrider.v1.generation_pb2 import ResolvedSpeculation
 from outrider.v1.settings_pb2 import GenerationSettings
 from outrider.v1.statistics_pb2 import RequestStatistics
-from service.commands.transcript import Transcript, facts, scores, summary
+from service.commands.transcript import Transcript, facts, scored_ids, scores, summary
 
 
 def admitted(**speculation):
@@ -79,13 +79,20 @@ def test_log_probabilities_are_told_where_they_were_asked_for():
 
     expected = [{"logprob": -0.5, "alternatives": [(4, -0.5), (5, -1.25)]}]
     assert expected == facts(transcript)["logprobs"]
-    assert ("       4   -0.5000  4:-0.5000 5:-1.2500",) == scores(transcript)
+    assert (4, 5) == scored_ids(transcript)
+    assert ("       4   -0.5000  ' a'              ' a' -0.5000  '\\n' -1.2500",) == scores(
+        transcript, {4: " a", 5: "\n"}
+    )
 
 
 def test_log_probabilities_that_were_not_asked_for_are_none():
     transcript = played((10.1, admitted()), (10.5, round_of(1)), (10.6, finished(1)))
 
-    assert (None, ()) == (facts(transcript)["logprobs"], scores(transcript))
+    assert (None, (), ()) == (
+        facts(transcript)["logprobs"],
+        scored_ids(transcript),
+        scores(transcript, {}),
+    )
 
 
 def test_reasoning_is_told_apart_from_the_text():
