@@ -8,7 +8,9 @@ from engines.scripted.floor import with_floor
 from engines.scripted.model import ScriptedSettings
 from engines.scripted.vocabulary import VOCABULARY_SIZE
 from service.generation.config import GenerationOverrides
+from service.generation.sampling import MirostatSettings
 from service.speculation.options import SchedulerOptions
+from service.text.language import Regex
 from tests.service.runtime.doubles import (
     LAW,
     PLAIN,
@@ -82,6 +84,32 @@ def test_greedy_values_are_the_same_with_and_without_speculation():
     assert tokens_of(plain) == tokens_of(fast)
     assert len(fast) < len(plain)
     assert logprobs_of(plain) == logprobs_of(fast)
+
+
+@pytest.mark.parametrize("rule", ["right", "wrong", "mostly-right"])
+def test_values_are_of_the_state_that_a_token_was_drawn_in(rule):
+    """B28: under Mirostat each token moves the state, and its own value is of the one before."""
+    settings = MirostatSettings(version=2, tau=0.5, eta=0.8)
+    given = request(PROMPT, overrides=asked(logprobs=0, temperature=1.0, mirostat=settings), seed=7)
+    rounds = rounds_of(engine(rules=(rule,)), given)
+    history, mu = list(PROMPT.encode()), 2.0 * settings.tau
+    for token, each in zip(tokens_of(rounds), logprobs_of(rounds), strict=True):
+        law = {other: law_logprob(history, other) for other in range(VOCABULARY_SIZE)}
+        kept = [value for value in law.values() if -value / math.log(2.0) <= mu]
+        mass = sum(map(math.exp, kept)) if kept else math.exp(max(law.values()))
+        assert each.logprob == pytest.approx(law[token] - math.log(mass), abs=1e-9)
+        mu -= settings.eta * (-each.logprob / math.log(2.0) - settings.tau)
+        history.append(token)
+    assert 1 < len({round(each.logprob, 6) for each in logprobs_of(rounds)})
+
+
+@pytest.mark.parametrize("rule", ["right", "wrong"])
+def test_only_token_that_a_constraint_permits_is_certain(rule):
+    driven = engine(rules=(rule,))
+    given = request(PROMPT, overrides=asked(logprobs=2), constraint=Regex("wide"))
+    rounds = rounds_of(driven, given)
+    assert tuple(b"wide") == tokens_of(rounds)
+    assert [0.0] * 4 == [each.logprob for each in logprobs_of(rounds)]
 
 
 def test_none_are_computed_where_none_were_asked_for():
