@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from itertools import islice
 from typing import NoReturn
 
 import jinja2
@@ -23,8 +22,6 @@ from service.text.conversation_rules import (
     conversation_violations,
 )
 from service.text.tools import ToolCall
-
-_MOST_VIOLATIONS = 16
 
 _TEMPLATE_FAILURES = (
     ArithmeticError,
@@ -93,7 +90,7 @@ class ChatTemplate:
                 `field`.
         """
         found = conversation_violations(conversation, self._names, limits, field)
-        if violations := tuple(islice(found, _MOST_VIOLATIONS)):
+        if violations := tuple(found):
             raise InvalidRequest(*violations)
         values = template_values(conversation, self._silence)
         pieces = self._template.generate(values, add_generation_prompt=add_generation_prompt)

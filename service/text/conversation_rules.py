@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from service.errors import FieldViolation
 from service.text.conversation import ChatTurn, Conversation
 from service.text.json_values import MAX_DEPTH, is_too_deep, parts, read_object
 from service.text.tools import Tool
 
+MOST_OF_A_PART = 16
+"""How much is named of what is wrong with one part, so that it hides none of another."""
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -51,9 +54,13 @@ def conversation_violations(
     if sized:
         yield from sized
         return
-    yield from _argument_violations(conversation, names, field)
-    yield from _tool_violations(conversation.tools, f"{field}.tools")
-    yield from _turn_violations(conversation.messages, names, f"{field}.messages")
+    parts = (
+        _argument_violations(conversation, names, field),
+        _tool_violations(conversation.tools, f"{field}.tools"),
+        _turn_violations(conversation.messages, names, f"{field}.messages"),
+    )
+    for part in parts:
+        yield from islice(part, MOST_OF_A_PART)
 
 
 def _size_violations(

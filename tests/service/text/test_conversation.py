@@ -7,7 +7,7 @@ import pytest
 from service.errors import FieldViolation, InvalidRequest
 from service.runtime.request import ChatMessage, ChatPrompt
 from service.text.chat import ChatTemplate
-from service.text.conversation_rules import USUAL_LIMITS, ChatLimits
+from service.text.conversation_rules import MOST_OF_A_PART, USUAL_LIMITS, ChatLimits
 from service.text.tools import Tool, ToolCall
 
 USER = ChatMessage("user", "Weather?")
@@ -190,6 +190,16 @@ def test_calls_that_the_template_would_not_show_are_refused():
         )
         == violation
     )
+
+
+def test_one_part_hides_nothing_of_another():
+    """However much is wrong with it: the first of each part are named."""
+    many = {f"x{place}": True for place in range(100)}
+    tools = (Tool("not a name", "", "{"),) * 100
+    found = fields(refusal("", *[ChatMessage("", "")] * 100, tools=tools, template_arguments=many))
+
+    for part in ("template_arguments.", "tools[", "messages["):
+        assert MOST_OF_A_PART == sum(field.startswith(f"chat.{part}") for field in found)
 
 
 @pytest.mark.parametrize("spelled", ["m.tool_calls", "m['tool_calls']", "'tool_calls' in m"])
