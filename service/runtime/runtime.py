@@ -22,6 +22,7 @@ from service.runtime.running_model import RunningModel
 from service.runtime.settings import RuntimeOptions
 from service.runtime.statistics import RuntimeStatistics
 from service.runtime.ticket import Ticket
+from service.runtime.turn import plan_turn
 from service.speculation.contract import Tokens
 
 T = TypeVar("T")
@@ -239,13 +240,14 @@ class Runtime:
 
         Raises:
             NoChatTemplate: the model has none.
-            InvalidRequest: the template refuses the conversation, or it or its prompt is
+            InvalidRequest: a generation would refuse the conversation, or it or its prompt is
                 longer than the model's `max_characters`.
         """
         found = self.model(model)
         text = found.text
 
         def render() -> tuple[str, Tokens]:
+            plan_turn(text, chat, None)
             rendered = text.render(chat, max_characters=found.max_characters)
             return rendered, text.encode_rendered(rendered)
 

@@ -29,7 +29,7 @@ from service.runtime.runtime import Runtime
 from service.runtime.settings import RuntimeOptions
 from service.speculation.observer import LifecycleStage
 from service.text.language import Regex
-from service.text.tools import Tool
+from service.text.tools import NamedTool, Tool
 from tests.service.runtime.doubles import (
     SMALL,
     expected_tokens,
@@ -344,6 +344,25 @@ async def test_text_is_turned_into_tokens_and_back():
         text, rendered = await runtime.render_chat("", chat)
         assert "<|bos|><|user|>hi<|reply|>" == text
         assert (Special.BOS, Special.USER, *b"hi", Special.REPLY) == rendered
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"dialect": "none such"}, "chat.dialect"),
+        ({"tool_choice": NamedTool("other")}, "chat.tool_choice.name"),
+        ({"dialect": "plain", "tools": (Tool("clock"),)}, "chat.tools"),
+    ],
+)
+async def test_chat_that_no_generation_would_take_is_not_rendered(changes, field):
+    chat = ChatPrompt((ChatMessage("user", "hi"),), **changes)
+    async with running() as runtime:
+        with pytest.raises(InvalidRequest) as rendered:
+            await runtime.render_chat("", chat)
+        with pytest.raises(InvalidRequest) as generated:
+            await runtime.generate(request(prompt=chat))
+    assert [field] == [violation.field for violation in rendered.value.violations]
+    assert rendered.value.violations == generated.value.violations
 
 
 async def test_ids_that_are_no_tokens_are_refused_by_their_places():
