@@ -494,6 +494,12 @@ class NothingAllowed(RequestError):
         self.position = position
         self.fields = fields
 
+    @property
+    def violations(self) -> tuple[FieldViolation, ...]:
+        """Return each field, refused for what all of them leave together."""
+        why = f"no token is left at position {self.position} of the output"
+        return tuple(FieldViolation(field, why) for field in self.fields)
+
 
 class ConstraintFailed(RequestError):
     """A constraint could not be followed further, within the limits of its engine."""
@@ -503,6 +509,7 @@ class ConstraintFailed(RequestError):
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field} {reason}")
         self.field = field
+        self.violations = (FieldViolation(field, reason),)
 
 
 class NoChatTemplate(RequestError):

@@ -14,6 +14,7 @@ from google.rpc.status_pb2 import Status as StatusMessage
 
 from service.errors import (
     BundleError,
+    ConstraintFailed,
     Draining,
     DuplicateRequest,
     EngineStopped,
@@ -22,6 +23,7 @@ from service.errors import (
     InvalidRequest,
     InvalidSettings,
     NoSuchRequest,
+    NothingAllowed,
     OutriderError,
     QueueFull,
     SettingError,
@@ -141,7 +143,7 @@ def _details(error: OutriderError, root: str | None) -> list[Message]:
     """Return the details beside ErrorInfo that this error calls for."""
     details: list[Message] = []
     match error:
-        case InvalidRequest() | UnsupportedField():
+        case InvalidRequest() | UnsupportedField() | NothingAllowed() | ConstraintFailed():
             details.append(_bad_request(_rooted(error.violations, root)))
         case SettingError() | InvalidSettings():
             details.append(_bad_request([FieldViolation(error.field, str(error))]))

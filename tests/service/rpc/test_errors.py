@@ -70,6 +70,8 @@ def details(status: StatusMessage) -> dict[str, Message]:
 DETAILS = {
     "InvalidRequest": {"BadRequest"},
     "UnsupportedField": {"BadRequest"},
+    "NothingAllowed": {"BadRequest"},
+    "ConstraintFailed": {"BadRequest"},
     "InvalidSettings": {"BadRequest"},
     "UnknownModel": {"ResourceInfo"},
     "UnknownProposer": {"ResourceInfo"},
@@ -143,6 +145,24 @@ def test_root_is_put_before_each_path():
     violations = details(status)["BadRequest"].field_violations
     assert ["start.text", "start.model"] == [violation.field for violation in violations]
     assert "start.text: is bad; start.model: is worse" == status.message
+
+
+def test_settings_that_fail_in_the_middle_are_named_by_their_paths():
+    both = errors.NothingAllowed(3, ("settings.constraint", "settings.banned_token_ids"))
+    slow = errors.ConstraintFailed("settings.constraint", "takes too long")
+    assert [
+        [
+            ("generation.settings.constraint", "no token is left at position 3 of the output"),
+            (
+                "generation.settings.banned_token_ids",
+                "no token is left at position 3 of the output",
+            ),
+        ],
+        [("generation.settings.constraint", "takes too long")],
+    ] == [
+        [(each.field, each.description) for each in found["BadRequest"].field_violations]
+        for found in (details(status_of(error, root="generation")) for error in (both, slow))
+    ]
 
 
 def test_resource_is_named():
