@@ -176,6 +176,7 @@ def test_two_constraints_exclude_each_other():
             {"sampler_order": "middle"},
             "sampler_order='middle': must be one of temperature_first, temperature_last",
         ),
+        ({"allowed_token_ids": []}, "allowed_token_ids=[]: must not be empty"),
         ({"speculation": "off"}, "speculation='off': must be one of auto, none, prompt_lookup"),
         ({"speculation": False}, "speculation=False: must be one of auto"),
     ],

@@ -108,6 +108,13 @@ def _stops(given: str | int | Sequence[str | int]) -> list[settings_pb2.Stop]:
     ]
 
 
+def _allowed(tokens: Sequence[int]) -> list[int]:
+    listed = list(several(tokens))
+    if not listed:
+        raise ValueError("must not be empty, since that would allow every token")
+    return listed
+
+
 _RENAMED = {"stop": "stops", "speculation": "mode"}
 """Options that have another name in the contract."""
 
@@ -117,7 +124,7 @@ _WRITE: Mapping[str, Callable[[Any], Any]] = {
     "speculation": partial(value_of, settings_pb2.SpeculationMode.DESCRIPTOR),
     "sampler_order": partial(value_of, settings_pb2.SamplerOrder.DESCRIPTOR),
     "stop": _stops,
-    "allowed_token_ids": several,
+    "allowed_token_ids": _allowed,
     "banned_token_ids": several,
     "dry": _dry,
     "xtc": lambda xtc: settings_pb2.XtcSettings(**xtc),
