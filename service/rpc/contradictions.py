@@ -72,6 +72,8 @@ def _turn(message: Any) -> Iterator[Complaint]:
         yield "role", "must not be empty"
     if message.tool_calls and message.role != "assistant":
         yield "tool_calls", f"belong to an assistant's turn, not to one of role {message.role!r}"
+    if message.HasField("reasoning") and message.role != "assistant":
+        yield "reasoning", f"belongs to an assistant's turn, not to one of role {message.role!r}"
     if message.HasField("tool_call_id") and message.role != "tool":
         yield "tool_call_id", f"belongs to a tool's turn, not to one of role {message.role!r}"
 

@@ -139,6 +139,7 @@ REFUSED = (
     ),
     (chat(parallel_tool_calls=True), {"chat.parallel_tool_calls"}),
     (chat(dialect="d" * 257), {"chat.dialect"}),
+    (chat(Turn(role="user", reasoning="hm")), {"chat.messages[0].reasoning"}),
     (chat(Turn(role="user", tool_calls=[ToolCall(name="f")])), {"chat.messages[0].tool_calls"}),
     (
         chat(Turn(role="assistant", tool_calls=[ToolCall(id="c")])),
