@@ -22,7 +22,8 @@ _START = threading.Lock()
 class DeepStacks:
     """Runs pieces of work on stacks of their own, at most `threads` at once.
 
-    Work that is no longer waited for keeps its thread until it ends by itself.
+    Work that is no longer waited for keeps its thread until it ends by itself. So does the
+    process: one that ended under the work would crash.
     """
 
     def __init__(self, threads: int) -> None:
@@ -60,6 +61,6 @@ def _start(body: Callable[[], None]) -> None:
     with _START:
         usual = threading.stack_size(STACK_BYTES)
         try:
-            threading.Thread(target=body, name="grammar", daemon=True).start()
+            threading.Thread(target=body, name="grammar", daemon=False).start()
         finally:
             threading.stack_size(usual)

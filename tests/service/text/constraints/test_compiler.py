@@ -1,5 +1,7 @@
 """How long a compilation may take, and what is kept of it."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -32,6 +34,37 @@ def test_compilation_that_takes_too_long_is_refused_and_others_are_not_kept_wait
         begin(Regex("a"), compiler=compiler)
 
     assert violation.description == "takes more than 0.05 s to compile"
+
+
+GIVING_UP = """
+from time import sleep
+from service.text.constraints.limits import Limits
+from service.text.constraints.compiler import GrammarCompiler
+from tests.service.text.constraints.words import BYTES, refusals, schema
+slow = schema(properties={f"p{index}": {"type": "integer"} for index in range(1500)})
+compiler = GrammarCompiler(BYTES, limits=Limits(compile_seconds=0.01))
+compiler.prepare()
+print(*refusals(slow, compiler))
+
+class Lingering:
+    def __del__(self, sleep=sleep):
+        sleep(1.0)
+
+lingering = Lingering()
+"""
+
+
+def test_process_that_ends_while_a_grammar_compiles_does_not_crash():
+    """The compilation was given up, and goes on until it ends by itself.
+
+    The interpreter takes its time to end, so that the compilation ends meanwhile.
+    """
+    ended = subprocess.run(  # noqa: S603 - our own interpreter and source
+        [sys.executable, "-c", GIVING_UP], check=False, capture_output=True, text=True, timeout=60
+    )
+
+    assert (0, "") == (ended.returncode, ended.stderr)
+    assert "takes more than 0.01 s to compile" in ended.stdout
 
 
 def test_other_threads_run_while_a_grammar_compiles():
