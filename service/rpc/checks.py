@@ -137,6 +137,18 @@ def at_most_items(maximum: int) -> Check:
     return check
 
 
+def turns_of_at_most(maximum: int, calls: int) -> Check:
+    """Refuse more than `maximum` turns of a conversation, or `calls` in all of them together."""
+    bounded = at_most_items(maximum)
+
+    def check(value: Any) -> str | None:
+        count = 0 if bounded(value) else sum(len(turn.tool_calls) for turn in value)
+        told = f"must hold at most {calls} tool calls in all, got {count}"
+        return bounded(value) or (None if count <= calls else told)
+
+    return check
+
+
 def tool_name(value: str) -> str | None:
     """Refuse what is no name of a tool."""
     return None if TOOL_NAME.fullmatch(value) else "must be 1 to 64 letters, digits, _ or -"

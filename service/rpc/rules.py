@@ -34,6 +34,7 @@ from service.rpc.checks import (
     nonempty_at_most_bytes,
     positive_fraction,
     tool_name,
+    turns_of_at_most,
 )
 from service.rpc.enums import SAMPLER_ORDERS, SPECULATION_MODES
 from service.text.stops import MAX_STOPS
@@ -41,7 +42,11 @@ from service.text.stops import MAX_STOPS
 MAX_REQUEST_ID_BYTES = 128
 MAX_NAME_BYTES = 256
 MAX_STOP_BYTES = 1024
+MAX_PROMPT_IDS = 2**20
+"""Above any window; to look at each of them before the window is known takes the event loop."""
 MAX_CHAT_MESSAGES = 4096
+MAX_CHAT_CALLS = 4096
+"""In all turns together: a message of 4 MB could hold half a million, checked one by one."""
 MAX_BREAKERS = 64
 MAX_BREAKER_BYTES = 256
 MAX_BIASES = 1024
@@ -91,9 +96,9 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
         "priority": UNSERVED,
         "component_timings": anything,
     },
-    "outrider.v1.TokenIds": {"ids": anything},
+    "outrider.v1.TokenIds": {"ids": at_most_items(MAX_PROMPT_IDS)},
     "outrider.v1.Chat": {
-        "messages": at_most_items(MAX_CHAT_MESSAGES),
+        "messages": turns_of_at_most(MAX_CHAT_MESSAGES, MAX_CHAT_CALLS),
         "tools": at_most_items(MAX_TOOLS),
         "tool_choice": anything,
         "parallel_tool_calls": anything,
@@ -190,7 +195,7 @@ RULES: Mapping[str, Mapping[str, Rule]] = {
     },
     "outrider.v1.DetokenizeRequest": {
         "model": _name,
-        "token_ids": anything,
+        "token_ids": at_most_items(MAX_PROMPT_IDS),
         "skip_special_tokens": anything,
     },
     "outrider.v1.RenderChatRequest": {"model": _name, "chat": anything},

@@ -21,6 +21,7 @@ from outrider.v1.generation_service_pb2 import (
 )
 from service.rpc.rules import (
     MAX_BIASES,
+    MAX_PROMPT_IDS,
     MAX_SOURCE_BYTES,
     MAX_TOOLS,
 )
@@ -139,6 +140,14 @@ REFUSED = (
     ),
     (chat(parallel_tool_calls=True), {"chat.parallel_tool_calls"}),
     (chat(dialect="d" * 257), {"chat.dialect"}),
+    (
+        chat(*[Turn(role="assistant", tool_calls=[ToolCall(name="f")] * 128)] * 33),
+        {"chat.messages"},
+    ),
+    (
+        generation(token_ids=generation_pb2.TokenIds(ids=[1] * (MAX_PROMPT_IDS + 1))),
+        {"token_ids.ids"},
+    ),
     (chat(Turn(role="user", reasoning="hm")), {"chat.messages[0].reasoning"}),
     (chat(Turn(role="user", tool_calls=[ToolCall(name="f")])), {"chat.messages[0].tool_calls"}),
     (
