@@ -118,8 +118,8 @@ def test_weights_without_mass_are_dropped() -> None:
 
 
 def test_top_a_asks_for_a_share_of_the_square() -> None:
-    """Of 0.5, 0.3, 0.15 and 0.05, a quarter is 0.0625."""
-    row = np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32))
+    """A quarter of the square of 0.5 is 0.0625, and of 0.5 itself 0.125."""
+    row = np.log(np.array([0.5, 0.35, 0.1, 0.05], np.float32))
 
     assert [0, 1, 2] == list(kept(row, Settings(top_a=0.25)))
 

@@ -134,6 +134,7 @@ def test_prompt_values_leave_the_output_alone():
     plain = rounds_of(engine(3), request(PROMPT, overrides=asked()))
     scored = rounds_of(engine(3), request(PROMPT, overrides=asked(prompt_logprobs=0)))
     assert tokens_of(plain) == tokens_of(scored)
+    assert [()] * (len(PROMPT) - 1) == [each.alternatives for each in scored[0].prompt_logprobs]
 
 
 def test_a_prompt_of_one_token_has_none():

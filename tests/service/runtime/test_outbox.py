@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from service.generation.finish import FinishReason
 from service.generation.sequence import TokenCommit
 from service.runtime.outbox import Outbox, joined_events, joined_rounds
 from service.runtime.request import Ended
+from service.speculation.contract import TokenLogprob
 from service.speculation.publication import PublishedRound
 from service.speculation.round import TokenSource
 from service.speculation.statistics import SequenceStatistics
@@ -152,6 +154,14 @@ async def test_outbox_notified_for_what_was_read_already_makes_the_reader_wait_a
 )
 def test_events_that_meet_are_joined_only_within_one_stretch(first, second, joined):
     assert joined == joined_events((first,), (second,))
+
+
+def test_joined_rounds_keep_every_log_probability_in_order():
+    scored = [TokenLogprob(-float(place)) for place in range(4)]
+    first = replace(round_of(0), logprobs=(scored[1],), prompt_logprobs=(scored[0],))
+    second = replace(round_of(1, 2), logprobs=(scored[2], scored[3]))
+    joined = joined_rounds(first, second)
+    assert (tuple(scored[1:]), (scored[0],)) == (joined.logprobs, joined.prompt_logprobs)
 
 
 def test_rounds_are_joined_without_loss_when_one_has_no_tokens():

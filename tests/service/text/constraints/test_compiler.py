@@ -89,11 +89,13 @@ def test_other_threads_run_while_a_grammar_compiles():
 
 def test_compiled_grammars_are_kept_and_the_oldest_given_up():
     compiler = GrammarCompiler(BYTES, ENDS, Limits(cached_grammars=2))
-    kept = compiler._kept._grammars
+    kept, compiled = compiler._kept._grammars, []
     for pattern in ("a", "b", "a", "c"):
         begin(Regex(pattern), compiler=compiler)
+        compiled.append(kept[Regex(pattern)])
 
     assert list(kept) == [Regex("a"), Regex("c")]
+    assert [False, True, False] == [grammar is compiled[0] for grammar in compiled[1:]]
 
 
 def test_kept_grammars_are_bounded_in_the_bytes_of_their_sources():
