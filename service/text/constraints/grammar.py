@@ -16,6 +16,9 @@ from service.text.tokenizer import Tokenizer
 # The one error of a mask that is no failure: no token may follow.
 _DEAD_END = "NoExtensionBias"
 
+# What begins the error of a check inside the library that failed; behind it stand its own frames.
+_PANIC = "panic:"
+
 
 class GrammarError(Exception):
     """A grammar does not compile; the text is the compiler's, about the client's own words."""
@@ -71,13 +74,17 @@ class Compilation:
         limits = self.limits.of_parser()
         matcher = LLMatcher(self.words.tokenizer(), source, log_level=0, limits=limits)
         if matcher.is_error():
-            raise GrammarError(matcher.get_error())
+            raise GrammarError(_said(matcher.get_error()))
         if warnings := matcher.get_grammar_warnings():
             raise GrammarError("; ".join(warnings))
         grammar = Grammar(source, matcher, self)
         if not grammar.has_room():
             raise GrammarError("is too large to begin with")
         return grammar
+
+
+def _said(error: str) -> str:
+    return "is too large for the compiler" if error.startswith(_PANIC) else error
 
 
 def bits_of(matcher: LLMatcher) -> bytes | None:

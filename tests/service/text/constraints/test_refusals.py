@@ -74,6 +74,15 @@ def test_refusal_names_the_field_and_gives_the_compilers_words(language, inside,
     assert "start:" not in violation.description
 
 
+def test_refusal_shows_nothing_of_the_inside_of_the_compiler():
+    symbols = " ".join(f"(x y){{{count}}}" for count in range(1, 9000))
+
+    ((field, words),) = refusals(Lark(f'start: {symbols}\nx: "a"\ny: "b"'))
+
+    assert f"{FIELD}.lark" == field
+    assert "is too large for the compiler" == words
+
+
 def test_every_refused_choice_is_named():
     fields = [violation.field for violation in refusals(Choice(("", "a", "")))]
 
