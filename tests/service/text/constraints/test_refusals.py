@@ -77,10 +77,10 @@ def test_refusal_names_the_field_and_gives_the_compilers_words(language, inside,
 def test_refusal_shows_nothing_of_the_inside_of_the_compiler():
     symbols = " ".join(f"(x y){{{count}}}" for count in range(1, 9000))
 
-    ((field, words),) = refusals(Lark(f'start: {symbols}\nx: "a"\ny: "b"'))
+    (violation,) = refusals(Lark(f'start: {symbols}\nx: "a"\ny: "b"'))
 
-    assert f"{FIELD}.lark" == field
-    assert "is too large for the compiler" == words
+    assert f"{FIELD}.lark" == violation.field
+    assert "is too large for the compiler" == violation.description
 
 
 def test_every_refused_choice_is_named():
