@@ -15,7 +15,7 @@ from outrider.v1.scheduler_service_pb2 import (
     WatchStatisticsResponse,
 )
 from service.rpc.scheduler_service import DEFAULT_WATCH_SECONDS, SchedulerService
-from tests.service.rpc.harness import Gate, generation, loaded, served
+from tests.service.rpc.harness import Gate, generation, gone, loaded, served
 
 pytestmark = pytest.mark.asyncio
 
@@ -24,6 +24,7 @@ async def test_statistics_count_what_was_served():
     request = CompleteRequest(generation=generation(max_new_tokens=20))
     async with served() as server:
         sent = (await server.generation.Complete(request)).finished.statistics
+        await gone(server)
         response = await server.scheduler.GetStatistics(GetStatisticsRequest())
     statistics = response.statistics
     assert (1, 20, sent.rounds, sent.draft_tokens, sent.accepted_tokens) == (
