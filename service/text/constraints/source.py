@@ -18,6 +18,10 @@ Part = dict[str, object]
 
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
+_TEMPERATURE = re.compile(
+    r"^[ \t]*!?\??\w+(::\w+)?[ \t]*\[[^\]\n]*\btemperature[ \t]*=", re.MULTILINE
+)
+
 _OUTPUT = "output"
 
 # Without this the compiler lets a forced text be spelled in one way only, and a mask then forbids
@@ -101,11 +105,16 @@ def _refused_choice(field: str, texts: tuple[str, ...], limits: Limits) -> Itera
 
 
 def _read_lark(grammar: str) -> None:
-    """Refuse the one keyword of an embedded schema whose automaton no limit of the library bounds.
+    """Refuse what the library would take and not heed, or not bound.
+
+    That is the temperature of a rule, and the one keyword of an embedded schema whose automaton
+    no limit bounds.
 
     Raises:
-        ValueError: it occurs, or is spelled with escapes.
+        ValueError: one of them occurs, the keyword possibly spelled with escapes.
     """
+    if _TEMPERATURE.search(grammar):
+        raise ValueError("must not hold a temperature; settings.temperature holds for all of it")
     spelled = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), grammar)
     if "%json" in grammar and "multipleOf" in spelled:
         raise ValueError("must not hold multipleOf in %json")

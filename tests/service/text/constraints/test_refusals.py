@@ -29,6 +29,12 @@ ROOT = Path(__file__).parents[4]
         pytest.param(Lark(""), ".lark", "start", id="B33-lark-empty"),
         pytest.param(Lark('x: "a"'), ".lark", "no start rule", id="B33-lark-no-start"),
         pytest.param(Lark('start: / "test"'), ".lark", "lexer error", id="B33-lark-slash"),
+        pytest.param(
+            Lark("start: x x\nx[lazy, temperature=0.5]: /[a-z]*b/"),
+            ".lark",
+            "must not hold a temperature",
+            id="lark-temperature",
+        ),
         pytest.param(JsonSchema("nope"), ".json_schema", "must be JSON", id="B33-not-json"),
         pytest.param(JsonSchema(""), ".json_schema", "must be JSON", id="B33-empty"),
         pytest.param(schema(type="objekt"), ".json_schema", "Invalid type", id="B33-type"),
