@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from service.text.constraints.compiler import GrammarCompiler
+from service.text.constraints.limits import Limits
 from service.text.language import Choice, Composite, JsonSchema, Lark, Regex
 from tests.service.text.constraints.words import (
+    BYTES,
+    ENDS,
     FIELD,
     refusals,
     schema,
@@ -83,7 +87,8 @@ def test_refusal_names_the_field_and_gives_the_compilers_words(language, inside,
 def test_refusal_shows_nothing_of_the_inside_of_the_compiler():
     symbols = " ".join(f"(x y){{{count}}}" for count in range(1, 9000))
 
-    (violation,) = refusals(Lark(f'start: {symbols}\nx: "a"\ny: "b"'))
+    patient = GrammarCompiler(BYTES, ENDS, Limits(compile_seconds=60.0))
+    (violation,) = refusals(Lark(f'start: {symbols}\nx: "a"\ny: "b"'), patient)
 
     assert f"{FIELD}.lark" == violation.field
     assert "is too large for the compiler" == violation.description
