@@ -23,7 +23,7 @@ class Limits:
     source_bytes: int = 128 * 1024
     choices: int = 10_000
     compile_seconds: float = 2.0
-    restart_seconds: float = 0.1
+    restart_seconds: float = 0.25
     compilations: int = 2
     cached_grammars: int = 64
     cached_bytes: int = 1024 * 1024

@@ -96,7 +96,7 @@ LETTERS = "".join(random.Random(1).choices("ab", k=1500))
 
 
 def test_output_outlives_an_automaton_that_others_have_filled():
-    small = GrammarCompiler(BYTES, ENDS, Limits(lexer_states=600))
+    small = GrammarCompiler(BYTES, ENDS, Limits(lexer_states=600, restart_seconds=60.0))
     waiting = grown(begin(small, GROWING), LETTERS[:50])
     other = begin(small, GROWING)
     with pytest.raises(ConstraintFailed):
