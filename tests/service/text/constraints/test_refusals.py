@@ -56,6 +56,18 @@ ROOT = Path(__file__).parents[4]
             id="B33-remote-ref",
         ),
         pytest.param(schema(uniqueItems=True), ".json_schema", "uniqueItems", id="unsupported"),
+        pytest.param(
+            JsonSchema('{"x-guidance": {"coerce_one_of": true}, "oneOf": [{"type": "null"}, {}]}'),
+            ".json_schema",
+            "oneOf",
+            id="approximated-with-a-warning",
+        ),
+        pytest.param(
+            Lark('start: %json {"x-guidance": {"lenient": true}, "uniqueItems": true}'),
+            ".lark",
+            "uniqueItems",
+            id="left-out-with-a-warning",
+        ),
         pytest.param(JsonSchema('{"minimum": NaN}'), ".json_schema", "not a number", id="NaN"),
         pytest.param(JsonSchema("[1]"), ".json_schema", "object", id="schema-is-a-list"),
         pytest.param(Lark("start: start"), ".lark", "accepts no text", id="nothing"),
