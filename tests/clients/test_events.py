@@ -21,6 +21,10 @@ def test_value_of_a_newer_server_reads_as_unspecified():
     assert FinishReason.UNSPECIFIED is FinishReason(99)
 
 
+def test_value_is_printed_by_its_name():
+    assert ("MAX_TOKENS", "PLAIN ") == (str(FinishReason.MAX_TOKENS), f"{TokenSource.PLAIN:<6}")
+
+
 EVERY_DELTA = (
     (wire.SemanticEvent(text_delta="a"), outrider.TextDelta("a")),
     (wire.SemanticEvent(reasoning_delta="b"), outrider.ReasoningDelta("b")),

@@ -12,6 +12,12 @@ from outrider.v1 import generation_pb2, settings_pb2, statistics_pb2
 class _Open(IntEnum):
     """An enum of the contract; a value of a newer server reads as unspecified."""
 
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, form: str) -> str:
+        return format(self.name, form)
+
     @classmethod
     def _missing_(cls, value: object) -> _Open | None:
         return cls(0) if value else None
