@@ -16,10 +16,10 @@ from outrider.v1.generation_service_pb2 import (
 from outrider.v1.generation_service_pb2_grpc import GenerationServiceServicer
 from service.rpc.answers import Step, steps
 from service.rpc.calls import Context, aborting, caller_of
+from service.rpc.generation_checks import validate_generation
 from service.rpc.messages import admitted_message
 from service.rpc.request_stream import RequestStream
 from service.rpc.requests import generation_request
-from service.rpc.validation import validate
 from service.rpc.whole_output import WholeOutput
 from service.runtime.generation import Generation
 from service.runtime.runtime import Runtime
@@ -61,7 +61,7 @@ class GenerationService(GenerationServiceServicer):
     ) -> AsyncIterator[tuple[generation_pb2.Admitted, Generation]]:
         """Hold one admitted request; leaving cancels whatever of it still runs."""
         async with aborting(context, request_id=request.request_id or None):
-            validate(request)
+            validate_generation(request, ROOT, self._runtime)
         portable = generation_request(
             request.generation,
             request_id=request.request_id,

@@ -13,9 +13,9 @@ from outrider.v1.generation_service_pb2 import GenerateRequest, GenerateResponse
 from service.errors import NoSuchRequest
 from service.rpc.answers import Step, steps
 from service.rpc.calls import Context, caller_of, status_and_log
+from service.rpc.generation_checks import validate_generation
 from service.rpc.messages import admitted_message
 from service.rpc.requests import generation_request
-from service.rpc.validation import validate
 from service.runtime.generation import Generation
 from service.runtime.request import GenerationRequest
 from service.runtime.runtime import Runtime
@@ -70,7 +70,7 @@ class RequestStream:
     def _take(self, request: GenerateRequest, answers: asyncio.TaskGroup) -> None:
         """Start or cancel one request."""
         try:
-            validate(request)
+            validate_generation(request, ROOT, self._runtime)
         except Exception as error:  # noqa: BLE001 - every failure is that request's answer
             answers.create_task(self._fail(request.request_id, error, None))
             return

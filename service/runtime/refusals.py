@@ -16,6 +16,11 @@ class Refusals:
     def __init__(self, violations: Iterable[FieldViolation] = ()) -> None:
         self._found = [*violations]
 
+    @property
+    def found(self) -> tuple[FieldViolation, ...]:
+        """Return what was gathered so far, each violation once."""
+        return tuple(dict.fromkeys(self._found))
+
     def add(self, violations: Iterable[FieldViolation]) -> None:
         """Gather some more."""
         self._found.extend(violations)
@@ -43,4 +48,4 @@ class Refusals:
             InvalidRequest: something was; all of it is named, each violation once.
         """
         if self._found:
-            raise InvalidRequest(*dict.fromkeys(self._found))
+            raise InvalidRequest(*self.found)

@@ -6,10 +6,16 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from service.errors import FieldViolation, InvalidRequest
-from service.generation.config import DEFAULT_MAX_NEW_TOKENS, ResolvedGenerationConfig
+from service.generation.config import (
+    DEFAULT_MAX_NEW_TOKENS,
+    ResolvedGenerationConfig,
+    layered_config,
+)
 from service.generation.setting_rules import setting_errors
 from service.runtime.models import LoadedModel
+from service.runtime.refusals import Refusals
 from service.runtime.request import GenerationRequest, TokenPrompt
+from service.text.stops import NO_STOPS
 
 _MOST_OF_A_LIST = 16
 """How many ids of one list are named, so that they leave room for what else is wrong."""
@@ -38,11 +44,18 @@ def request_violations(
     if config.max_new_tokens is None and config.min_new_tokens > DEFAULT_MAX_NEW_TOKENS:
         given = f"is {config.min_new_tokens}, above the default {DEFAULT_MAX_NEW_TOKENS}"
         yield FieldViolation("settings.min_new_tokens", f"{given} of max_new_tokens")
-    for path, ids in _id_lists(request, config):
-        yield from islice(_outside(model.vocabulary_size, path, ids), _MOST_OF_A_LIST)
+    yield from _id_violations(model, request, config)
     window, widest = request.max_context, model.target.limits.max_context
     if window is not None and not 1 <= window <= widest:
         yield FieldViolation("settings.max_context", f"must be 1 to {widest}, got {window}")
+
+
+def missing_ids(model: LoadedModel, request: GenerationRequest) -> tuple[FieldViolation, ...]:
+    """Return which ids of a request the model lacks, those of its stops among them."""
+    config = layered_config(model.defaults, request.overrides)
+    refusals = Refusals(_id_violations(model, request, config))
+    refusals.attempt(lambda: model.text.compile_stops(request.stops), NO_STOPS)
+    return refusals.found
 
 
 def logprob_violations(
@@ -60,6 +73,13 @@ def logprob_violations(
         for name, count in listed.items():
             rule = f"asks for {count} values with its alternatives, of {MAX_LISTED_LOGPROBS} in all"
             yield FieldViolation(f"settings.{name}", rule)
+
+
+def _id_violations(
+    model: LoadedModel, request: GenerationRequest, config: ResolvedGenerationConfig
+) -> Iterator[FieldViolation]:
+    for path, ids in _id_lists(request, config):
+        yield from islice(_outside(model.vocabulary_size, path, ids), _MOST_OF_A_LIST)
 
 
 def _id_lists(

@@ -11,13 +11,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from service.errors import Draining, FieldViolation, InvalidRequest, NoSuchRequest, Starting
+from service.errors import (
+    Draining,
+    FieldViolation,
+    InvalidRequest,
+    NoSuchRequest,
+    Starting,
+    UnknownModel,
+)
 from service.runtime.generation import Generation
 from service.runtime.live import LiveRequests, Reservation
 from service.runtime.models import LoadedModel, ModelRegistry
 from service.runtime.outbox import Outbox
 from service.runtime.preparation import PreparedRequest, prepare_request
 from service.runtime.request import ChatPrompt, GenerationRequest
+from service.runtime.request_checks import missing_ids
 from service.runtime.running_model import RunningModel
 from service.runtime.settings import RuntimeOptions
 from service.runtime.statistics import RuntimeStatistics
@@ -139,6 +147,13 @@ class Runtime:
             reservation.ticket = self._ticket(prepared, reservation, arrived)
             running.admission.submit(reservation.ticket)
         return Generation(reservation.ticket, running.wake, self._live.forget)
+
+    def missing_ids(self, request: GenerationRequest) -> tuple[FieldViolation, ...]:
+        """Return which ids of a request its model lacks; none where there is no such model."""
+        try:
+            return missing_ids(self._registry.find(request.model), request)
+        except UnknownModel:
+            return ()
 
     def cancel(self, caller: str, request_id: str) -> None:
         """Cancel a live request of a caller.

@@ -11,7 +11,11 @@ from grpc_status import rpc_status
 from engines.scripted.law import HashLaw
 from engines.scripted.model import ScriptedSettings
 from outrider.v1 import generation_pb2, settings_pb2
-from outrider.v1.generation_service_pb2 import CompleteRequest, StreamGenerateRequest
+from outrider.v1.generation_service_pb2 import (
+    CompleteRequest,
+    GenerateRequest,
+    StreamGenerateRequest,
+)
 from service.runtime.runtime import RuntimeOptions
 from service.text.stops import MAX_STOPS
 from tests.service.rpc.harness import (
@@ -222,3 +226,43 @@ async def test_full_queue_says_when_to_retry():
     details = rpc_status.from_call(error).details
     for wanted in (error_details_pb2.RetryInfo(), error_details_pb2.QuotaFailure()):
         assert any(detail.Unpack(wanted) for detail in details)
+
+
+async def test_a_bad_value_does_not_hide_an_id_that_the_model_lacks():
+    """Whichever step finds it, every field at fault is named at once."""
+    message = generation(
+        top_p=2.0,
+        max_new_tokens=0,
+        banned_token_ids=[261],
+        logit_bias={261: 1.0},
+        dry=settings_pb2.DrySettings(base=0.5),
+        stops=[settings_pb2.Stop(token_id=261)],
+    )
+    message.token_ids.ids.extend([0, 261])
+    message.speculation.mode = 99
+    async with served() as server:
+        whole = await refusal(server, message)
+        streamed = await failed_start(server, message)
+    fields = {
+        "settings.top_p",
+        "settings.max_new_tokens",
+        "settings.banned_token_ids",
+        "settings.logit_bias[261]",
+        "settings.dry.base",
+        "settings.stops[0].token_id",
+        "token_ids.ids[1]",
+        "speculation.mode",
+    }
+    assert {f"generation.{field}" for field in fields} == set(violated(whole))
+    assert {f"start.{field}" for field in fields} == streamed
+
+
+async def failed_start(server: Served, message: generation_pb2.Generation) -> set[str]:
+    """Return the fields that a request on a stream is refused for."""
+    call = server.generation.Generate()
+    await call.write(GenerateRequest(request_id="a", start=message))
+    await call.done_writing()
+    failed = (await call.read()).failed
+    bad = error_details_pb2.BadRequest()
+    assert any(detail.Unpack(bad) for detail in failed.details)
+    return {violation.field for violation in bad.field_violations}
