@@ -18,7 +18,7 @@ from service.text.language import Language
 from service.text.tokenizer import Tokenizer
 
 _SHOWN = 300
-_LISTING = re.compile(r"\n +\d+ \| ")
+_BEHIND = re.compile(r"\n +\d+ \| |\. Enable ")
 
 _DEFAULT_LIMITS = Limits()
 
@@ -120,7 +120,10 @@ def _emptiness(state: GrammarState) -> str:
 
 
 def _shown(message: str) -> str:
-    """Return the compiler's words in one short line, without its listing of the source."""
-    said = _LISTING.split(message)[0].replace("<non-verbose/>", "")
+    """Return the compiler's complaint in one short line: no listing of the source, no advice.
+
+    What it advises are options that would make a language wider than the client asked for.
+    """
+    said = _BEHIND.split(message)[0].replace("<non-verbose/>", "")
     line = " ".join(said.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

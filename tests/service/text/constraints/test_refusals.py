@@ -63,6 +63,12 @@ ROOT = Path(__file__).parents[4]
             id="approximated-with-a-warning",
         ),
         pytest.param(
+            schema(oneOf=[{"type": "null"}, {}]),
+            ".json_schema",
+            "oneOf constraints are not supported",
+            id="overlapping",
+        ),
+        pytest.param(
             Lark('start: %json {"x-guidance": {"lenient": true}, "uniqueItems": true}'),
             ".lark",
             "uniqueItems",
@@ -94,6 +100,7 @@ def test_refusal_names_the_field_and_gives_the_compilers_words(language, inside,
     assert len(violation.description) <= 300
     assert "\n" not in violation.description
     assert "start:" not in violation.description
+    assert "coerce_one_of" not in violation.description
 
 
 def test_refusal_shows_nothing_of_the_inside_of_the_compiler():
