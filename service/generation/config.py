@@ -136,6 +136,8 @@ def layered_config(
 ) -> ResolvedGenerationConfig:
     """Layer a request over a checkpoint's defaults, without a check of the result.
 
+    A checkpoint's least number of tokens gives way to a smaller budget of the request.
+
     Source: eredu-core, `resolve_generation_config`.
     """
     base = checkpoint or GenerationOverrides()
@@ -146,5 +148,8 @@ def layered_config(
     for layer in (base, overrides):
         given = {each.name: getattr(layer, each.name) for each in fields(layer)}
         values |= {name: value for name, value in given.items() if value is not None}
+    budget, least = overrides.max_new_tokens, base.min_new_tokens
+    if budget is not None and least is not None and overrides.min_new_tokens is None:
+        values["min_new_tokens"] = min(least, max(0, budget))
     values["do_sample"], values["temperature"] = _sampling_mode(base, overrides)
     return ResolvedGenerationConfig(**values)  # type: ignore[arg-type]  # the names are the same

@@ -107,3 +107,17 @@ def test_setting_errors_lists_every_refused_field_at_once():
     broken = replace(valid, top_k=-1, top_p=7.0, max_new_tokens=0)
     assert ["top_k", "top_p", "max_new_tokens"] == [e.field for e in setting_errors(broken)]
     assert setting_errors(valid) == ()
+
+
+@pytest.mark.parametrize(("budget", "least"), [(8, 8), (32, 16), (None, 16)])
+def test_least_tokens_of_a_checkpoint_give_way_to_a_smaller_budget(budget, least):
+    """The request never named the field that it would otherwise be refused for."""
+    checkpoint = GenerationOverrides(min_new_tokens=16)
+    overrides = GenerationOverrides(max_new_tokens=budget)
+    assert least == resolve_generation_config(checkpoint, overrides).min_new_tokens
+
+
+def test_least_tokens_of_a_request_do_not_give_way():
+    overrides = GenerationOverrides(max_new_tokens=8, min_new_tokens=9)
+    with pytest.raises(ContradictorySettings, match="min_new_tokens"):
+        resolve_generation_config(GenerationOverrides(min_new_tokens=16), overrides)
