@@ -38,7 +38,7 @@ def main() -> int:
 def _arguments() -> Namespace:
     parser = ArgumentParser(prog="python -m exactness", description=__doc__)
     parser.add_argument(
-        "--short", action="store_true", help="a part of each check that needs no weights"
+        "--short", action="store_true", help="a part of most checks, without weights"
     )
     parser.add_argument(
         "--engine", action="append", choices=ENGINES, help="only this one; repeatable"

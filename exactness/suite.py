@@ -50,7 +50,7 @@ DRAWN, DRAWN_IN_SHORT = 300, 150
 
 
 def short_checks() -> Iterator[Check]:
-    """Yield what runs in seconds: a part of every check that needs no weights."""
+    """Yield what runs in a minute: a part of most checks, without weights."""
     timed, small = scripted(takes_time=True), scripted_small(takes_time=True)
     yield partial(check_greedy, timed, SHORT.tokens, all_of_them=False)
     yield partial(check_determinism, timed, SHORT.tokens, SHORT.kinds)
