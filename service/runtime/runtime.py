@@ -16,6 +16,7 @@ from service.errors import (
     FieldViolation,
     InvalidRequest,
     NoSuchRequest,
+    RequestTimedOut,
     Starting,
     UnknownModel,
 )
@@ -173,11 +174,22 @@ class Runtime:
         return min((limit for limit in limits if limit is not None), default=None)
 
     async def _prepared(self, model: LoadedModel, request: GenerationRequest) -> PreparedRequest:
-        """Prepare a request; those with a grammar keep no other waiting."""
+        """Prepare a request within its own time; those with a grammar keep no other waiting.
+
+        Raises:
+            RequestError: a field is refused, or the time is over.
+        """
         width = self._options.num_speculative_tokens
         work = partial(prepare_request, model, request, fixed_width=width)
         executor = self._compiling if request.has_grammar else self._executor
-        return await asyncio.get_running_loop().run_in_executor(executor, work)
+        bound = asyncio.timeout(request.timeout)
+        try:
+            async with bound:
+                return await asyncio.get_running_loop().run_in_executor(executor, work)
+        except TimeoutError:
+            if request.timeout is None or not bound.expired():
+                raise
+            raise RequestTimedOut(request.timeout) from None
 
     def _ticket(
         self, prepared: PreparedRequest, reservation: Reservation, arrived: float

@@ -237,17 +237,27 @@ async def test_full_queue_refuses_the_next_request():
 
 
 async def test_longest_allowed_time_bounds_every_request():
+    options = RuntimeOptions(max_request_seconds=60.0)
+    async with running(options=options) as runtime:
+        generation = await runtime.generate(request(timeout=3600.0, max_new_tokens=2))
+        assert 60.0 == generation.admitted.timeout
+        await messages_of(generation)
+
+
+@pytest.mark.parametrize(("asked", "allowed"), [(0.01, None), (3600.0, 0.01)])
+async def test_time_of_a_request_counts_while_it_is_prepared(asked, allowed):
     gate = Gate(LifecycleStage.ADMISSION)
-    options = RuntimeOptions(max_request_seconds=0.001)
+    options = RuntimeOptions(max_request_seconds=allowed)
     async with running(loaded_model(observer=gate), options=options) as runtime:
-        coming = asyncio.create_task(runtime.generate(request(timeout=3600.0)))
-        await gate.reached()
-        await asyncio.sleep(0.002)
-        gate.open()
-        generation = await coming
-        assert 0.001 == generation.admitted.timeout
-        (failed,) = await messages_of(generation)
-        assert isinstance(failed.error, RequestTimedOut)
+        try:
+            async with asyncio.timeout(20):
+                with pytest.raises(RequestTimedOut) as late:
+                    await runtime.generate(request(timeout=asked))
+        finally:
+            gate.open()
+        assert 0.01 == late.value.seconds
+        with pytest.raises(NoSuchRequest):
+            runtime.cancel("c", "r")
 
 
 async def test_drain_refuses_new_requests_and_lets_live_ones_end():
