@@ -23,8 +23,8 @@ from outrider.v1 import generation_service_pb2, statistics_pb2
 class Answer:
     """What a request brought, whole.
 
-    `tool_calls` are those that are complete; `prompt_logprobs` are those of the prompt's tokens from
-    the second on, where asked for.
+    `tool_calls` are those that are complete; `prompt_logprobs` are those of the prompt's tokens
+    from the second on, where asked for.
     """
 
     text: str
