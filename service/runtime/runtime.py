@@ -6,10 +6,8 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 from service.errors import (
     Draining,
@@ -32,15 +30,11 @@ from service.runtime.settings import RuntimeOptions
 from service.runtime.statistics import RuntimeStatistics
 from service.runtime.ticket import Ticket
 from service.runtime.turn import plan_turn
+from service.runtime.work import Effort, WorkThreads, effort_of, prompt_effort, text_effort
 from service.speculation.contract import Tokens
-
-T = TypeVar("T")
 
 _STOP_SECONDS = 30.0
 """How long to wait for an engine to leave the pass that it is in."""
-
-_COMPILING_THREADS = 16
-"""Of requests with a grammar. Most wait for one of a few compilers, which refuses them in time."""
 
 
 class Runtime:
@@ -60,8 +54,7 @@ class Runtime:
         self._draining = False
         self._told_serving = False
         self._watchers: list[Callable[[bool], None]] = []
-        self._executor = ThreadPoolExecutor(self._options.preparation_threads, "outrider-prepare")
-        self._compiling = ThreadPoolExecutor(_COMPILING_THREADS, "outrider-compile")
+        self._work = WorkThreads(self._options.preparation_threads)
 
     async def start(self) -> None:
         """Start one engine thread for each model.
@@ -108,8 +101,7 @@ class Runtime:
             running.thread.stop()
         for running in self._running.values():
             await loop.run_in_executor(None, running.thread.join, _STOP_SECONDS)
-        for executor in (self._executor, self._compiling):
-            executor.shutdown(wait=False, cancel_futures=True)
+        self._work.shutdown()
         self._tell_serving()
 
     @property
@@ -174,18 +166,17 @@ class Runtime:
         return min((limit for limit in limits if limit is not None), default=None)
 
     async def _prepared(self, model: LoadedModel, request: GenerationRequest) -> PreparedRequest:
-        """Prepare a request within its own time; those with a grammar keep no other waiting.
+        """Prepare a request within its own time.
 
         Raises:
             RequestError: a field is refused, or the time is over.
         """
         width = self._options.num_speculative_tokens
         work = partial(prepare_request, model, request, fixed_width=width)
-        executor = self._compiling if request.has_grammar else self._executor
         bound = asyncio.timeout(request.timeout)
         try:
             async with bound:
-                return await asyncio.get_running_loop().run_in_executor(executor, work)
+                return await self._work.run(effort_of(request), work)
         except TimeoutError:
             if request.timeout is None or not bound.expired():
                 raise
@@ -247,7 +238,7 @@ class Runtime:
             tokens = side.encode(text, add_special_tokens=add_special_tokens)
             return tokens, side.lost_characters(text)
 
-        return await self._in_executor(encode)
+        return await self._work.run(text_effort(len(text)), encode)
 
     async def detokenize(self, model: str, tokens: Tokens, *, skip_special_tokens: bool) -> str:
         """Return the text of tokens, computed off the event loop.
@@ -257,10 +248,8 @@ class Runtime:
         """
         found = self.model(model)
         _require_at_most(found.target.limits.max_context, "token_ids", "tokens", len(tokens))
-        decode = found.text.decode
-        return await self._in_executor(
-            partial(decode, tokens, skip_special_tokens=skip_special_tokens)
-        )
+        decode = partial(found.text.decode, tokens, skip_special_tokens=skip_special_tokens)
+        return await self._work.run(Effort.USUAL, decode)
 
     async def render_chat(self, model: str, chat: ChatPrompt) -> tuple[str, Tokens]:
         """Return a conversation as prompt text and its tokens, computed off the event loop.
@@ -278,16 +267,13 @@ class Runtime:
             rendered = text.render(chat, max_characters=found.max_characters)
             return rendered, text.encode_rendered(rendered)
 
-        return await self._in_executor(render)
+        return await self._work.run(prompt_effort(chat), render)
 
     def _running_model(self, name: str) -> RunningModel:
         model = self._registry.find(name)
         if model.name not in self._running:
             raise Starting
         return self._running[model.name]
-
-    async def _in_executor(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
 
 def _require_at_most(most: int, field: str, unit: str, length: int) -> None:

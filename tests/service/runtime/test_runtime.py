@@ -24,9 +24,10 @@ from service.errors import (
 )
 from service.generation.finish import FinishReason
 from service.runtime.models import ModelRegistry
-from service.runtime.request import ChatMessage, ChatPrompt, Ended
+from service.runtime.request import ChatMessage, ChatPrompt, Ended, TextPrompt
 from service.runtime.runtime import Runtime
 from service.runtime.settings import RuntimeOptions
+from service.runtime.work import LONG_CHARACTERS
 from service.speculation.observer import LifecycleStage
 from service.text.language import Regex
 from service.text.tools import NamedTool, Tool
@@ -177,21 +178,30 @@ async def test_cancel_reaches_a_request_that_is_still_being_prepared():
 CHAT = ChatPrompt((ChatMessage("user", "hello"),), tools=(Tool("f"),), dialect="hermes")
 
 
-@pytest.mark.parametrize("grammar", [{"constraint": Regex("a+")}, {"prompt": CHAT}])
-async def test_requests_with_a_grammar_keep_no_other_waiting(grammar):
+@pytest.mark.parametrize(
+    "demanding",
+    [
+        {"constraint": Regex("a+")},
+        {"prompt": CHAT},
+        {"prompt": TextPrompt("x" * LONG_CHARACTERS)},
+        {"prompt": ChatPrompt((ChatMessage("user", "x" * LONG_CHARACTERS),))},
+    ],
+)
+async def test_requests_that_are_slow_to_prepare_keep_no_other_waiting(demanding):
     gate = Gate(LifecycleStage.ADMISSION)
     slow = loaded_model(replace(SMALL, max_context=512), name="slow", observer=gate)
     options = RuntimeOptions(preparation_threads=1)
     async with running(loaded_model(), slow, options=options) as runtime:
-        compiled = request(model="slow", request_id="compiled", **grammar)
-        preparing = asyncio.create_task(runtime.generate(compiled))
+        waiting = request(model="slow", request_id="slow", **demanding)
+        preparing = asyncio.create_task(runtime.generate(waiting))
         await gate.reached()
         try:
             async with asyncio.timeout(20):
                 messages = await complete(runtime, request(max_new_tokens=3))
         finally:
             gate.open()
-        (await preparing).cancel()
+        await asyncio.wait((preparing,))
+        assert isinstance(preparing.exception(), InvalidRequest | None)
     assert expected_tokens("hello", 3) == tokens_of(messages)
 
 
