@@ -119,5 +119,5 @@ def test_least_tokens_of_a_checkpoint_give_way_to_a_smaller_budget(budget, least
 
 def test_least_tokens_of_a_request_do_not_give_way():
     overrides = GenerationOverrides(max_new_tokens=8, min_new_tokens=9)
-    with pytest.raises(ContradictorySettings, match="min_new_tokens"):
+    with pytest.raises(errors.ContradictorySettings, match="min_new_tokens"):
         resolve_generation_config(GenerationOverrides(min_new_tokens=16), overrides)
