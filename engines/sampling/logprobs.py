@@ -32,7 +32,7 @@ def of_logits(row: Row, token: int, alternatives: int) -> TokenLogprob:
     logprob = float(row[token]) - shift
     ids = likeliest(row, alternatives) if alternatives else ()
     pairs = [(int(each), float(row[each]) - shift) for each in ids]
-    return TokenLogprob(logprob, _with(pairs, (token, logprob), alternatives))
+    return TokenLogprob(logprob, _with(pairs, (token, logprob)))
 
 
 def of_kept(kept: Kept, token: int, alternatives: int) -> TokenLogprob:
@@ -41,12 +41,12 @@ def of_kept(kept: Kept, token: int, alternatives: int) -> TokenLogprob:
     logprob = math.log(probability) if probability else -math.inf
     places = likeliest(kept.probabilities, alternatives) if alternatives else ()
     pairs = [(int(kept.ids[place]), math.log(kept.probabilities[place])) for place in places]
-    return TokenLogprob(logprob, _with(pairs, (token, logprob), alternatives))
+    return TokenLogprob(logprob, _with(pairs, (token, logprob)))
 
 
-def _with(pairs: list[Alternative], own: Alternative, count: int) -> tuple[Alternative, ...]:
-    """Return the pairs that have mass, and the token in the place of the last if it is not one."""
+def _with(pairs: list[Alternative], own: Alternative) -> tuple[Alternative, ...]:
+    """Return the pairs that have mass, and the token behind them if it is not among them."""
     listed = [pair for pair in pairs if pair[1] >= _LEAST]
-    if count and own[1] > -math.inf and own[0] not in {token for token, _ in listed}:
-        listed = [*listed[: count - 1], own]
+    if pairs and own[1] > -math.inf and own[0] not in {token for token, _ in listed}:
+        listed = [*listed, own]
     return tuple(listed)

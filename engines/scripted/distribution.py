@@ -60,7 +60,7 @@ class SparseDistribution:
         logprob = math.log(probability)
         likeliest = self._likeliest(alternatives)
         if alternatives and all(each != token for each, _ in likeliest):
-            likeliest = (*likeliest[:-1], (token, logprob))
+            likeliest = (*likeliest, (token, logprob))
         return TokenLogprob(logprob, likeliest)
 
     def _likeliest(self, count: int) -> tuple[tuple[int, float], ...]:

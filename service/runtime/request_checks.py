@@ -64,7 +64,7 @@ def logprob_violations(
     """Yield a refusal of log-probabilities that are too many to be sent as one answer."""
     asked = (("logprobs", output_tokens), ("prompt_logprobs", prompt_tokens))
     listed = {
-        name: tokens * (1 + alternatives)
+        name: tokens * (1 + (alternatives and alternatives + 1))
         for name, tokens in asked
         if (alternatives := getattr(config, name)) is not None
     }

@@ -189,7 +189,8 @@ class TargetRows(Protocol):
         """Return the log-probability of a token in the row's processed distribution.
 
         At temperature zero it is that of the processed logits (mask, bias and penalties) at
-        temperature one. Of the `alternatives` likeliest the token is always one; zero gives none.
+        temperature one. The `alternatives` likeliest come with it, and the token behind them where
+        it is not among them; zero gives none.
 
         Raises:
             OutriderError: this lane's row cannot be processed; others can.

@@ -56,11 +56,12 @@ def test_alternatives_are_sorted_and_of_equals_the_lower_id_is_first() -> None:
     assert logs(t1=0.4, t2=0.2, t3=0.2, t0=0.1) == alternatives
 
 
-def test_token_takes_the_last_place_where_it_is_not_among_the_likeliest() -> None:
+def test_token_comes_behind_the_likeliest_where_it_is_not_among_them() -> None:
+    """So it hides none of them, not even where only one was asked for."""
     _, alternatives = logprob(4, 2)
 
-    assert logs(t1=0.4, t4=0.1) == alternatives
-    assert logs(t4=0.1) == logprob(4, 1)[1]
+    assert logs(t1=0.4, t2=0.2, t4=0.1) == alternatives
+    assert logs(t1=0.4, t4=0.1) == logprob(4, 1)[1]
 
 
 def test_forbidden_tokens_are_no_alternatives() -> None:
@@ -100,7 +101,7 @@ def test_raw_row_is_the_models_own_over_real_ids(config) -> None:
         scored = rows.raw_logprob(0, 4, 2)
 
         assert pytest.approx(math.log(0.1), abs=1e-6) == scored.logprob
-        assert logs(t1=0.4, t4=0.1) == scored.alternatives
+        assert logs(t1=0.4, t2=0.2, t4=0.1) == scored.alternatives
 
 
 def test_raw_token_without_mass_is_still_listed() -> None:
@@ -133,7 +134,7 @@ def test_logits_agree_with_a_softmax_of_all(row, token, alternatives) -> None:
     expected = {each: math.log(math.exp(row[each]) / total) for each in range(30)}
     order = sorted(expected, key=lambda each: (-row[each], each))[:alternatives]
     if alternatives and token not in order:
-        order[-1] = token
+        order.append(token)
 
     scored = of_logits(row, token, alternatives)
 

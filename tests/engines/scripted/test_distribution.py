@@ -68,7 +68,7 @@ def test_softmax_of_the_farthest_logits_is_certain() -> None:
 
 @pytest.mark.parametrize(
     ("token", "count", "listed"),
-    [(5, 0, []), (5, 1, [5]), (5, 2, [5, 2]), (7, 1, [7]), (7, 2, [5, 7]), (7, 9, [5, 2, 7])],
+    [(5, 0, []), (5, 1, [5]), (5, 2, [5, 2]), (7, 1, [5, 7]), (7, 2, [5, 2, 7]), (7, 9, [5, 2, 7])],
 )
 def test_alternatives_are_the_likeliest_and_the_token_itself(token, count, listed) -> None:
     """B25: sorted, the lower id first among equals, the chosen one always there."""

@@ -12,7 +12,7 @@ def refused(prompt_tokens: int, output_tokens: int, **asked: int) -> set[str]:
 
 @pytest.mark.parametrize("alternatives", [0, 1, 20])
 def test_log_probabilities_up_to_the_bound_are_listed(alternatives: int):
-    most = MAX_LISTED_LOGPROBS // (1 + alternatives)
+    most = MAX_LISTED_LOGPROBS // (1 + (alternatives and alternatives + 1))
     assert set() == refused(most, 7, prompt_logprobs=alternatives)
     assert set() == refused(7, most, logprobs=alternatives)
     assert {"settings.prompt_logprobs"} == refused(most + 1, 7, prompt_logprobs=alternatives)

@@ -437,8 +437,9 @@ Global___CommittedTokens: _TypeAlias = CommittedTokens  # noqa: Y015
 
 @_typing.final
 class Alternatives(_message.Message):
-    """The likeliest tokens at one position, likeliest first; the chosen one is always among them. There
-    are fewer than asked for where fewer have any probability. The lists run in parallel.
+    """The likeliest tokens at one position, as many as were asked for, likeliest first; the token of the
+    position follows as one more where it is none of them. There are fewer where fewer have any
+    probability. The lists run in parallel.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
