@@ -280,7 +280,7 @@ async def test_slow_reader_is_given_up_and_others_are_not():
     ):
         expected = await alone(server, "once")
         lazy = Bidi(Served(server.server, server.runtime, server.port, channel))
-        await lazy.send(*(start(f"lazy-{n}", max_new_tokens=8000) for n in range(4)))
+        await lazy.send(*(start(f"lazy-{n}", max_new_tokens=2000, logprobs=20) for n in range(4)))
         assert expected == await alone(server, "once")
         while server.runtime.statistics().active_lanes:
             clock.now += 1.0
