@@ -18,11 +18,13 @@ from service.text.dialects import (
     mistral,
     think,
 )
+from service.text.dialects.calls_only import CallsOnly
 from service.text.dialects.grammars import syntaxes
 from service.text.dialects.grammars.harmony import harmony_language
 from service.text.dialects.grammars.tagged import Tagged, tagged_language
 from service.text.language import Language
 from service.text.parser import TextParser
+from service.text.tools import NamedTool, ToolChoice
 
 ReadTurn = Callable[[Turn], TextParser]
 MatchTurn = Callable[[Turn, Language | None, Spell], Language | None]
@@ -40,7 +42,9 @@ class KnownDialect:
 
     def parser(self, turn: Turn) -> TextParser:
         """Return what reads the turn."""
-        return self.read(turn)
+        parser = self.read(turn)
+        calls_only = turn.choice is ToolChoice.REQUIRED or isinstance(turn.choice, NamedTool)
+        return CallsOnly(parser) if turn.tools and calls_only else parser
 
     def grammar(self, turn: Turn, answer: Language | None, spell: Spell) -> Language | None:
         """Return what the whole turn must match, None where nothing is asked of it.
