@@ -22,6 +22,8 @@ _TEMPERATURE = re.compile(
     r"^[ \t]*!?\??\w+(::\w+)?[ \t]*\[[^\]\n]*\btemperature[ \t]*=", re.MULTILINE
 )
 
+_OPTIONS = re.compile(r"^[ \t]*%llguidance\s*\{\s*[^\s}]", re.MULTILINE)
+
 _OUTPUT = "output"
 
 # Without this the compiler lets a forced text be spelled in one way only, and a mask then forbids
@@ -107,14 +109,16 @@ def _refused_choice(field: str, texts: tuple[str, ...], limits: Limits) -> Itera
 def _read_lark(grammar: str) -> None:
     """Refuse what the library would take and not heed, or not bound.
 
-    That is the temperature of a rule, and the one keyword of an embedded schema whose automaton
-    no limit bounds.
+    That is the temperature of a rule, an option for the whole grammar, and the one keyword of an
+    embedded schema whose automaton no limit bounds.
 
     Raises:
         ValueError: one of them occurs, the keyword possibly spelled with escapes.
     """
     if _TEMPERATURE.search(grammar):
         raise ValueError("must not hold a temperature; settings.temperature holds for all of it")
+    if _OPTIONS.search(grammar):
+        raise ValueError("must hold no options for %llguidance, which would have no effect")
     spelled = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), grammar)
     if "%json" in grammar and "multipleOf" in spelled:
         raise ValueError("must not hold multipleOf in %json")

@@ -39,6 +39,12 @@ ROOT = Path(__file__).parents[4]
             "must not hold a temperature",
             id="lark-temperature",
         ),
+        pytest.param(
+            Lark('%llguidance {"allow_initial_skip": true}\nstart: "a"'),
+            ".lark",
+            "must hold no options",
+            id="lark-options",
+        ),
         pytest.param(JsonSchema("nope"), ".json_schema", "must be JSON", id="B33-not-json"),
         pytest.param(JsonSchema(""), ".json_schema", "must be JSON", id="B33-empty"),
         pytest.param(schema(type="objekt"), ".json_schema", "Invalid type", id="B33-type"),
