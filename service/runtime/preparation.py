@@ -24,12 +24,12 @@ from service.runtime.request import (
 )
 from service.runtime.request_checks import logprob_violations, request_violations
 from service.runtime.speculation_choice import choose_speculation
-from service.runtime.text import OutputRules
 from service.speculation.contract import Constraint, SamplingInput, Tokens
 from service.speculation.observer import LifecycleStage
 from service.speculation.options import SpeculativeConfig
 from service.speculation.publication import TextState
 from service.text.dialect import Reading
+from service.text.state import GeneratedText, TextRules
 from service.text.stops import NO_STOPS, StopSet
 
 
@@ -91,7 +91,7 @@ def prepare_request(
         config=_speculative_config(admitted),
         sampling=_sampling_input(plan, randomness),
         sequence=_empty_sequence(admitted),
-        text=model.text.new_state(_output_rules(plan)),
+        text=GeneratedText(_text_rules(plan)),
         randomness=randomness,
         proposer=plan.proposer,
         component_timings=request.component_timings,
@@ -219,11 +219,14 @@ def _empty_sequence(admitted: Admitted) -> GenerationSequence:
     )
 
 
-def _output_rules(plan: _Plan) -> OutputRules:
-    return OutputRules(
+def _text_rules(plan: _Plan) -> TextRules:
+    reading = plan.prompt.reading
+    return TextRules(
+        vocabulary=plan.model.text.tokenizer.vocabulary,
         stops=plan.stops,
         include_stop=plan.request.include_stop,
         silent=plan.model.eos_token_ids | plan.ends,
+        parser=reading.parser,
+        markers=reading.markers,
         min_tokens=plan.config.min_new_tokens,
-        reading=plan.prompt.reading,
     )

@@ -1,4 +1,4 @@
-"""A model's text side in one place: its tokenizer, its chat template and its text states."""
+"""A model's text side in one place: its tokenizer, its chat template and its constraints."""
 
 from __future__ import annotations
 
@@ -9,27 +9,14 @@ from dataclasses import dataclass, field
 from service.errors import NoChatTemplate
 from service.runtime.request import ChatPrompt, Stop
 from service.speculation.contract import Constraint, Tokens
-from service.speculation.publication import TextState
 from service.text.chat import ChatTemplate
 from service.text.constraints.compiler import GrammarCompiler
 from service.text.conversation_rules import ChatLimits
 from service.text.dialect import PLAIN_DIALECT, Dialect, Reading, Turn, reading
 from service.text.dialects.registry import dialect_named
 from service.text.language import Language
-from service.text.state import GeneratedText, TextRules
 from service.text.stops import StopSet, compile_stops
 from service.text.tokenizer import Tokenizer
-
-
-@dataclass(frozen=True, slots=True)
-class OutputRules:
-    """What the text of one output depends on; `silent` tokens add no text."""
-
-    stops: StopSet
-    include_stop: bool
-    silent: frozenset[int]
-    min_tokens: int = 0
-    reading: Reading = field(default_factory=Reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +125,3 @@ class ModelText:
         contains = re.compile(b"|".join(re.escape(text.encode()) for text in texts)).search
         tokens = self.tokenizer.vocabulary.tokens
         return frozenset(token for token, spelled in enumerate(tokens) if contains(spelled))
-
-    def new_state(self, rules: OutputRules) -> TextState:
-        """Return the text state of a new output."""
-        return GeneratedText(
-            TextRules(
-                vocabulary=self.tokenizer.vocabulary,
-                stops=rules.stops,
-                include_stop=rules.include_stop,
-                silent=rules.silent,
-                parser=rules.reading.parser,
-                markers=rules.reading.markers,
-                min_tokens=rules.min_tokens,
-            )
-        )
