@@ -14,8 +14,8 @@ from service.speculation.contract import (
     ProposerCommit,
     Tokens,
 )
-from tests.contract.lanes import SAMPLED
 from tests.contract.proposers import ProposerCase
+from tests.neutral import SAMPLED
 
 # Repetitive, so that a lookup finds something to copy.
 PROMPT = (1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 1, 2, 3)

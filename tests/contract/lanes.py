@@ -24,20 +24,7 @@ from service.speculation.contract import (
     Tokens,
     VerificationInput,
 )
-
-# A row's probabilities as the model gives them, and its choice.
-SAMPLED = ResolvedGenerationConfig(
-    do_sample=True,
-    temperature=1.0,
-    top_k=0,
-    top_p=1.0,
-    min_p=0.0,
-    repetition_penalty=1.0,
-    repeat_last_n=64,
-    frequency_penalty=0.0,
-    presence_penalty=0.0,
-    max_new_tokens=None,
-)
+from tests.neutral import SAMPLED
 
 Row = tuple[float, ...]
 

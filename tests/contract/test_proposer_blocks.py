@@ -7,7 +7,7 @@ import pytest
 
 from service.speculation.contract import DraftBlock
 from tests.contract.drafts import PROMPT, open_draft
-from tests.contract.lanes import SAMPLED
+from tests.neutral import SAMPLED
 
 GREEDY = replace(SAMPLED, do_sample=False, temperature=0.0)
 CONFIGS = {

@@ -7,7 +7,6 @@ import pytest
 from service.errors import NothingAllowed
 from tests.contract.constraints import Outputs, Stripes
 from tests.contract.lanes import (
-    SAMPLED,
     Sure,
     assert_same_rows,
     commit,
@@ -16,6 +15,7 @@ from tests.contract.lanes import (
     open_lane,
     verify,
 )
+from tests.neutral import SAMPLED
 
 PROMPT = (7, 3, 11)
 END = 30

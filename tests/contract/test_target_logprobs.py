@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.contract.constraints import Stripes
-from tests.contract.lanes import SAMPLED, commit, open_lane, verify
+from tests.contract.lanes import commit, open_lane, verify
+from tests.neutral import SAMPLED
 
 PROMPT = (7, 3, 11)
 BLOCK = (4, 9, 1)

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from service.errors import OutriderError
-from tests.contract.lanes import SAMPLED, DrivenLane, next_rows, open_lane, verify
+from tests.contract.lanes import DrivenLane, next_rows, open_lane, verify
+from tests.neutral import SAMPLED
 
 PROMPT = (7, 3, 11)
 GREEDY = replace(SAMPLED, do_sample=False, temperature=0.0)

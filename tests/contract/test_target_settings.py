@@ -8,7 +8,6 @@ import pytest
 from service.generation.randomness import AddressedRandomness
 from service.generation.sampling import DrySettings, MirostatSettings, SamplerOrder, XtcSettings
 from tests.contract.lanes import (
-    SAMPLED,
     Row,
     Sure,
     assert_same_rows,
@@ -18,6 +17,7 @@ from tests.contract.lanes import (
     row_of,
     verify,
 )
+from tests.neutral import SAMPLED
 
 PROMPT = (7, 3, 11, 4, 9)
 BLOCK = (4, 9, 4, 9, 1)

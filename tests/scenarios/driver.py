@@ -21,20 +21,9 @@ from service.speculation.options import SchedulerOptions, SpeculativeConfig
 from service.speculation.publication import CallbackPublisher, PublishedRound, TokensOnly
 from service.speculation.round import TokenSource
 from service.speculation.table import RequestTable, Turn
+from tests.neutral import GREEDY
 
 EOS = frozenset({int(Special.EOS)})
-GREEDY = ResolvedGenerationConfig(
-    do_sample=False,
-    temperature=0.0,
-    top_k=0,
-    top_p=1.0,
-    min_p=0.0,
-    repetition_penalty=1.0,
-    repeat_last_n=64,
-    frequency_penalty=0.0,
-    presence_penalty=0.0,
-    max_new_tokens=None,
-)
 MOST_STEPS = 20_000
 
 

@@ -15,7 +15,8 @@ from service.generation.sampling import DrySettings, MirostatSettings, XtcSettin
 from service.speculation.lifecycle import RequestStatus
 from service.speculation.options import SchedulerOptions
 from tests.contract.constraints import Outputs, Stripes
-from tests.scenarios.driver import GREEDY, Plan, Play, TableDriver
+from tests.neutral import GREEDY
+from tests.scenarios.driver import Plan, Play, TableDriver
 
 LAW = HashLaw(tuple(b"abcdefgh"), candidates=9)
 PROMPT = tuple(b"fed a bad cabbage")

@@ -22,8 +22,8 @@ from service.speculation.contract import (
     VerificationInput,
 )
 from tests.contract.constraints import Outputs, Stripes
-from tests.contract.lanes import SAMPLED
 from tests.engines.sampling.watched import Watched
+from tests.neutral import SAMPLED
 
 GREEDY_CONFIG = replace(SAMPLED, do_sample=False, temperature=0.0)
 GREEDY = RowSampler()

@@ -18,7 +18,7 @@ from engines.sampling.rows import LaneSpan, rows_of
 from engines.sampling.truncation import Truncation
 from service.errors import InvalidLogits
 from service.speculation.contract import History, SamplingInput
-from tests.contract.lanes import SAMPLED
+from tests.neutral import SAMPLED
 
 EMPTY = History((), ())
 LOGITS = np.log(np.array([0.1, 0.4, 0.2, 0.2, 0.1], np.float32))

@@ -14,8 +14,8 @@ from engines.sampling.row_sampler import RowSampler
 from service.errors import InvalidLogits, NothingAllowed
 from service.speculation.contract import History, SamplingInput
 from tests.contract.constraints import Outputs, Stripes
-from tests.contract.lanes import SAMPLED
 from tests.engines.sampling.watched import Watched
+from tests.neutral import SAMPLED
 
 SIZE = 12
 END = 10

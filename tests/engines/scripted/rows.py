@@ -11,20 +11,8 @@ from engines.scripted.vocabulary import VOCABULARY_SIZE
 from service.generation.config import ResolvedGenerationConfig
 from service.speculation.contract import Constraint, History, SamplingInput
 from tests.contract.constraints import Outputs
+from tests.neutral import SAMPLED
 
-SAMPLED = ResolvedGenerationConfig(
-    do_sample=True,
-    temperature=1.0,
-    top_k=0,
-    top_p=1.0,
-    min_p=0.0,
-    repetition_penalty=1.0,
-    repeat_last_n=64,
-    frequency_penalty=0.0,
-    presence_penalty=0.0,
-    max_new_tokens=None,
-)
-GREEDY = replace(SAMPLED, do_sample=False, temperature=0.0)
 NOTHING = History((), ())
 END = 257
 # Probabilities 0.5, 0.25, 0.125, 0.125.

@@ -5,7 +5,8 @@ import pytest
 from engines.scripted.dry import LONGEST_RUN, dry_penalties
 from service.generation.sampling import DrySettings
 from service.speculation.contract import History
-from tests.engines.scripted.rows import GREEDY, kept
+from tests.engines.scripted.rows import kept
+from tests.neutral import GREEDY
 
 DRY = DrySettings(multiplier=0.8, base=2.0, allowed_length=2)
 NO_BREAKERS: frozenset[int] = frozenset()

@@ -5,7 +5,8 @@ import pytest
 from engines.scripted.floor import FLOOR
 from service.errors import NothingAllowed
 from service.speculation.contract import History
-from tests.engines.scripted.rows import END, GREEDY, NOTHING, kept, only, row, sampler, shares
+from tests.engines.scripted.rows import END, NOTHING, kept, only, row, sampler, shares
+from tests.neutral import GREEDY
 
 
 def refusal(history: History = NOTHING, **settings) -> NothingAllowed:

@@ -5,7 +5,8 @@ import pytest
 from engines.scripted.floor import with_floor
 from engines.scripted.law import EchoLaw, HashLaw
 from engines.scripted.vocabulary import VOCABULARY_SIZE, Special
-from tests.engines.scripted.rows import GREEDY, kept
+from tests.engines.scripted.rows import kept
+from tests.neutral import GREEDY
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from engines.scripted.distribution import certain
 from engines.scripted.mirostat import unsurprising
 from service.generation.sampling import MirostatSettings
-from tests.engines.scripted.rows import GREEDY, LOGITS, NOTHING, kept, row, sampler
+from tests.engines.scripted.rows import LOGITS, NOTHING, kept, row, sampler
+from tests.neutral import GREEDY
 
 V1 = MirostatSettings(version=1, tau=3.0, eta=0.1)
 V2 = MirostatSettings(version=2, tau=3.0, eta=0.1)

@@ -6,7 +6,8 @@ import pytest
 
 from service.generation.sampling import SamplerOrder
 from service.speculation.contract import History
-from tests.engines.scripted.rows import GREEDY, kept, row, sampler, shares
+from tests.engines.scripted.rows import kept, row, sampler, shares
+from tests.neutral import GREEDY
 
 
 def processed(history: History, **settings) -> dict[int, float]:

@@ -30,7 +30,7 @@ from service.speculation.contract import (
     SamplingInput,
 )
 from tests.contract.constraints import Outputs, Stripes
-from tests.contract.lanes import SAMPLED
+from tests.neutral import SAMPLED
 
 LAW = HashLaw()
 PROMPT = (7, 3, 11)

@@ -6,7 +6,8 @@ import pytest
 
 from engines.scripted.distribution import certain
 from service.speculation.contract import History, TokenLogprob
-from tests.engines.scripted.rows import GREEDY, LOGITS, NOTHING, only, row, sampler
+from tests.engines.scripted.rows import LOGITS, NOTHING, only, row, sampler
+from tests.neutral import GREEDY
 
 
 def test_row_at_temperature_zero_is_certain() -> None:

@@ -29,7 +29,8 @@ from service.speculation.cost import CostCurve
 from service.speculation.lifecycle import RequestStatus
 from service.speculation.options import SchedulerOptions
 from service.speculation.round import TokenSource
-from tests.scenarios.driver import EOS, GREEDY, Plan, Play, TableDriver
+from tests.neutral import GREEDY
+from tests.scenarios.driver import EOS, Plan, Play, TableDriver
 
 LETTERS = tuple(range(ord("a"), ord("a") + 12))
 LAW = HashLaw(LETTERS, candidates=4, end_one_in=30)

@@ -30,7 +30,8 @@ from service.generation.sampling import (
 )
 from service.speculation.contract import History, SamplingInput, Tokens
 from service.speculation.options import SchedulerOptions
-from tests.scenarios.driver import GREEDY, Plan, TableDriver
+from tests.neutral import GREEDY
+from tests.scenarios.driver import Plan, TableDriver
 
 LETTERS = tuple(b"abc")
 LAW = HashLaw(LETTERS, candidates=6)
