@@ -9,9 +9,10 @@ from engines.onnx.passes import LaneInput
 from engines.onnx.target import OnnxTarget
 from service.__main__ import load_models
 from service.runtime.models import LoadedModel
-from service.runtime.request import ChatMessage, ChatPrompt
+from service.runtime.request import ChatPrompt
 from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.speculation.contract import Tokens
+from service.text.conversation import ChatMessage
 
 
 def default_model(max_slots: int) -> LoadedModel:

@@ -16,13 +16,13 @@ from service.generation.config import GenerationOverrides
 from service.runtime.engine import Engine
 from service.runtime.models import ModelRegistry
 from service.runtime.request import (
-    ChatMessage,
     ChatPrompt,
     GenerationRequest,
     SpeculationMode,
     SpeculationRequest,
 )
 from service.runtime.runtime import Runtime
+from service.text.conversation import ChatMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct
 
 from outrider.v1 import chat_pb2
-from service.runtime.request import ChatMessage, ChatPrompt
+from service.runtime.request import ChatPrompt
+from service.text.conversation import ChatMessage
 from service.text.tools import NamedTool, Tool, ToolCall, ToolChoice
 
 _CHOICES: Mapping[int, ToolChoice | None] = {

@@ -12,8 +12,9 @@ from service.generation.finish import FinishReason, MatchedStop
 from service.speculation.contract import Tokens
 from service.speculation.publication import PublishedRound
 from service.speculation.statistics import SequenceStatistics
+from service.text.conversation import ChatMessage
 from service.text.language import Language
-from service.text.tools import NamedTool, Tool, ToolCall, ToolChoice
+from service.text.tools import NamedTool, Tool, ToolChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +29,6 @@ class TokenPrompt:
     """Prompt token ids."""
 
     token_ids: Tokens
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One turn of a conversation; `tool_call_id` names the call that a tool's turn answers."""
-
-    role: str
-    content: str
-    reasoning: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

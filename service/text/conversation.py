@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from service.text.json_values import read_object
@@ -15,35 +16,22 @@ REASONING_NAMES = ("reasoning_content", "thinking")
 """What templates call the reasoning of a turn."""
 
 
-class ChatTurn(Protocol):
-    """One message of a conversation."""
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One turn of a conversation; `tool_call_id` names the call that a tool's turn answers."""
 
-    @property
-    def role(self) -> str:
-        """Return who speaks, as the template knows it."""
-
-    @property
-    def content(self) -> str:
-        """Return what was said."""
-
-    @property
-    def reasoning(self) -> str | None:
-        """Return the reasoning before what was said, if it is given."""
-
-    @property
-    def tool_calls(self) -> Sequence[ToolCall]:
-        """Return the calls made in this turn."""
-
-    @property
-    def tool_call_id(self) -> str | None:
-        """Return the call that this turn answers, if it answers one."""
+    role: str
+    content: str
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
 
 
 class Conversation(Protocol):
     """All that a client says to a template."""
 
     @property
-    def messages(self) -> Sequence[ChatTurn]:
+    def messages(self) -> Sequence[ChatMessage]:
         """Return the turns, oldest first."""
 
     @property
@@ -92,7 +80,7 @@ def template_values(conversation: Conversation, silence: str | None) -> dict[str
     }
 
 
-def _turn(turn: ChatTurn, names: Mapping[str, str], silence: str | None) -> dict[str, object]:
+def _turn(turn: ChatMessage, names: Mapping[str, str], silence: str | None) -> dict[str, object]:
     """Return one turn; what it lacks has no key, because templates ask whether there is one."""
     value: dict[str, object] = {"role": turn.role, "content": turn.content}
     if turn.reasoning is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from service.errors import FieldViolation
-from service.text.conversation import ChatTurn, Conversation
+from service.text.conversation import ChatMessage, Conversation
 from service.text.json_values import MAX_DEPTH, is_too_deep, parts, read_object
 from service.text.tools import Tool
 
@@ -88,7 +88,7 @@ def _size_violations(
             yield FieldViolation(f"{field}.{part}", f"at most {most} characters, got {length}")
 
 
-def _turn_length(turn: ChatTurn) -> int:
+def _turn_length(turn: ChatMessage) -> int:
     calls = sum(
         len(call.id) + len(call.name) + len(call.arguments_json) for call in turn.tool_calls
     )
@@ -136,7 +136,7 @@ def _tool_violations(tools: Sequence[Tool], field: str) -> Iterator[FieldViolati
 
 
 def _turn_violations(
-    messages: Sequence[ChatTurn], names: TemplateNames, field: str
+    messages: Sequence[ChatMessage], names: TemplateNames, field: str
 ) -> Iterator[FieldViolation]:
     made: set[str] = set()
     for index, turn in enumerate(messages):
@@ -153,7 +153,7 @@ def _turn_violations(
         made |= {call.id for call in turn.tool_calls}
 
 
-def _call_violations(turn: ChatTurn, field: str) -> Iterator[FieldViolation]:
+def _call_violations(turn: ChatMessage, field: str) -> Iterator[FieldViolation]:
     seen: set[str] = set()
     for index, call in enumerate(turn.tool_calls):
         where = f"{field}.tool_calls[{index}]"

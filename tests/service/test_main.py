@@ -17,9 +17,10 @@ from service.commands.engines import BuildRequest
 from service.commands.serve import ready_text
 from service.errors import BundleError, IncompatibleDraft, InvalidSettings
 from service.rpc.validation import validate
-from service.runtime.request import ChatMessage, ChatPrompt, SpeculationMode
+from service.runtime.request import ChatPrompt, SpeculationMode
 from service.runtime.settings import EngineKind, ModelSettings, Settings
 from service.speculation.capability import DraftSource, Ready, Unavailable
+from service.text.conversation import ChatMessage
 
 THREADS = 2
 

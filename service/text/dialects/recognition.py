@@ -18,6 +18,7 @@ from service.generation.events import (
 )
 from service.generation.finish import FinishReason
 from service.text.chat import ChatTemplate
+from service.text.conversation import ChatMessage
 from service.text.dialect import PLAIN_DIALECT, Dialect, Turn, reading
 from service.text.dialects.registry import DIALECTS
 from service.text.state import GeneratedText, TextRules
@@ -35,22 +36,13 @@ _OPENED = re.compile(r"(<think>\s*)?(</think>\s*)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class _Spoken:
-    role: str
-    content: str
-    reasoning: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_call_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class _Probe:
-    messages: tuple[_Spoken, ...]
+    messages: tuple[ChatMessage, ...]
     tools: tuple[Tool, ...] = ()
     template_arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-_ASKED = _Spoken("user", "A probing question.")
+_ASKED = ChatMessage("user", "A probing question.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +68,7 @@ class Recogniser:
     def _calls_in(self, dialect: Dialect) -> bool:
         """Whether it reads one call, or two: some templates close a turn behind the second only."""
         return any(
-            _are_calls(self._events(dialect, _Spoken("assistant", "", tool_calls=calls), tools))
+            _are_calls(self._events(dialect, ChatMessage("assistant", "", tool_calls=calls), tools))
             for calls in (_CALLS[:1], _CALLS)
             for tools in ((_TOOL,), ())
         )
@@ -86,15 +78,15 @@ class Recogniser:
         opened = self._rendered(_Probe((_ASKED,)), add_generation_prompt=True)
         if opened is not None and opened.rstrip().endswith("<think>"):
             return True
-        events = self._events(dialect, _Spoken("assistant", _ANSWER, reasoning=_THOUGHT), ())
+        events = self._events(dialect, ChatMessage("assistant", _ANSWER, reasoning=_THOUGHT), ())
         if any(isinstance(e, ReasoningDelta) and _THOUGHT in e.text for e in events):
             return True
-        old = _Spoken("assistant", f"<think>\n{_THOUGHT}\n</think>\n\n{_ANSWER}")
+        old = ChatMessage("assistant", f"<think>\n{_THOUGHT}\n</think>\n\n{_ANSWER}")
         shown = self._rendered(_Probe((_ASKED, old, _ASKED)), add_generation_prompt=True)
         return shown is not None and _ANSWER in shown and _THOUGHT not in shown
 
     def _events(
-        self, dialect: Dialect, turn: _Spoken, tools: tuple[Tool, ...]
+        self, dialect: Dialect, turn: ChatMessage, tools: tuple[Tool, ...]
     ) -> tuple[SemanticEvent, ...]:
         """Return what the dialect reads in a turn as the template writes it."""
         before = self._rendered(_Probe((_ASKED,), tools), add_generation_prompt=True)

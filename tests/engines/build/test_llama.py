@@ -18,8 +18,9 @@ from engines.bundle.manifest import SpecialTokens
 from engines.onnx.decoder import Decoder
 from engines.onnx.passes import LaneInput
 from service.errors import BundleError
-from service.runtime.request import ChatMessage, ChatPrompt
+from service.runtime.request import ChatPrompt
 from service.text.chat import ChatTemplate
+from service.text.conversation import ChatMessage
 from service.text.tokenizer import load_tokenizer
 from tests.engines.build.reference_decoder import ReferenceDecoder
 from tests.engines.build.tiny_gguf import write_gguf

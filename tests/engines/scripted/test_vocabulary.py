@@ -14,8 +14,9 @@ from engines.scripted.vocabulary import (
     encode,
     tokenizer_json,
 )
-from service.runtime.request import ChatMessage, ChatPrompt
+from service.runtime.request import ChatPrompt
 from service.text.chat import ChatTemplate
+from service.text.conversation import ChatMessage
 from service.text.tools import Tool, ToolCall
 
 TOKENIZER = Tokenizer.from_str(tokenizer_json())

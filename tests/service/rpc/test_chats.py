@@ -5,7 +5,8 @@ from google.protobuf.struct_pb2 import Struct
 
 from outrider.v1 import chat_pb2
 from service.rpc.chats import CHOICE_MODES, chat_prompt, plain_values
-from service.runtime.request import ChatMessage, ChatPrompt
+from service.runtime.request import ChatPrompt
+from service.text.conversation import ChatMessage
 from service.text.tools import NamedTool, Tool, ToolCall, ToolChoice
 
 Chat = chat_pb2.Chat

@@ -14,7 +14,6 @@ from service.generation.sampling import (
 )
 from service.rpc.requests import generation_request, overrides_of, timeout_of
 from service.runtime.request import (
-    ChatMessage,
     ChatPrompt,
     GenerationRequest,
     SpeculationMode,
@@ -23,6 +22,7 @@ from service.runtime.request import (
     TextPrompt,
     TokenPrompt,
 )
+from service.text.conversation import ChatMessage
 from service.text.language import Regex
 
 Generation = generation_pb2.Generation

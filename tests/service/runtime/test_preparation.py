@@ -8,17 +8,11 @@ from service.generation.config import GenerationOverrides
 from service.generation.finish import FinishReason
 from service.generation.sampling import DrySettings, MirostatSettings, SequenceBreakers
 from service.runtime.preparation import prepare_request
-from service.runtime.request import (
-    ChatMessage,
-    ChatPrompt,
-    SpeculationRequest,
-    Stop,
-    TextPrompt,
-    TokenPrompt,
-)
+from service.runtime.request import ChatPrompt, SpeculationRequest, Stop, TextPrompt, TokenPrompt
 from service.runtime.text import ModelText
 from service.speculation.observer import LifecycleStage
 from service.text.chat import ChatTemplate
+from service.text.conversation import ChatMessage
 from service.text.language import Regex
 from tests.service.runtime.doubles import (
     EOS,

@@ -7,9 +7,10 @@ import pytest
 from engines.scripted.vocabulary import VOCABULARY_SIZE, Special
 from service.errors import InvalidRequest
 from service.runtime.prompt import read_prompt
-from service.runtime.request import ChatMessage, ChatPrompt, TextPrompt, TokenPrompt
+from service.runtime.request import ChatPrompt, TextPrompt, TokenPrompt
 from service.runtime.text import ModelText
 from service.text.chat import ChatTemplate
+from service.text.conversation import ChatMessage
 from service.text.dialect import Turn
 from service.text.dialects.registry import DIALECTS
 from service.text.language import AnyJson, Choice, Composite, JsonSchema, Regex

@@ -24,11 +24,12 @@ from service.errors import (
 )
 from service.generation.finish import FinishReason
 from service.runtime.models import ModelRegistry
-from service.runtime.request import ChatMessage, ChatPrompt, Ended, TextPrompt
+from service.runtime.request import ChatPrompt, Ended, TextPrompt
 from service.runtime.runtime import Runtime
 from service.runtime.settings import RuntimeOptions
 from service.runtime.work import LONG_CHARACTERS
 from service.speculation.observer import LifecycleStage
+from service.text.conversation import ChatMessage
 from service.text.language import Regex
 from service.text.tools import NamedTool, Tool
 from tests.service.runtime.doubles import (

@@ -8,9 +8,10 @@ from engines.scripted.model import ScriptedSettings
 from service.generation.config import GenerationOverrides
 from service.generation.events import TextDelta, ToolArgumentsDelta, ToolCallEnd, ToolCallStart
 from service.generation.finish import FinishReason
-from service.runtime.request import ChatMessage, ChatPrompt
+from service.runtime.request import ChatPrompt
 from service.runtime.text import ModelText
 from service.text.chat import ChatTemplate
+from service.text.conversation import ChatMessage
 from service.text.dialects.registry import DIALECTS
 from service.text.tools import NamedTool, Tool, ToolChoice
 from tests.service.runtime.doubles import (

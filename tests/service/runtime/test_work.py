@@ -2,8 +2,9 @@
 
 import pytest
 
-from service.runtime.request import ChatMessage, ChatPrompt, TextPrompt, TokenPrompt
+from service.runtime.request import ChatPrompt, TextPrompt, TokenPrompt
 from service.runtime.work import LONG_CHARACTERS, Effort, effort_of
+from service.text.conversation import ChatMessage
 from service.text.language import Regex
 from service.text.tools import Tool
 from tests.service.runtime.doubles import request

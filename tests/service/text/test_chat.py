@@ -3,8 +3,9 @@ from datetime import UTC, datetime
 import pytest
 
 from service.errors import BundleError, FieldViolation, InvalidRequest
-from service.runtime.request import ChatMessage, ChatPrompt
+from service.runtime.request import ChatPrompt
 from service.text.chat import ChatTemplate
+from service.text.conversation import ChatMessage
 from service.text.conversation_rules import ChatLimits
 
 CHATML = (

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from service.errors import FieldViolation, InvalidRequest
-from service.runtime.request import ChatMessage, ChatPrompt
+from service.runtime.request import ChatPrompt
 from service.text.chat import ChatTemplate
+from service.text.conversation import ChatMessage
 from service.text.conversation_rules import MOST_OF_A_PART, USUAL_LIMITS, ChatLimits
 from service.text.tools import Tool, ToolCall
 
